@@ -1,0 +1,56 @@
+"""What the engine refuses with: a fact, and advice kept apart from it."""
+
+from __future__ import annotations
+
+
+class SandboxError(Exception):
+    """A refusal of the engine, never the command's own failure.
+
+    Attributes:
+        message: one lowercase clause naming the thing and the place.
+        hint: what to do about it, or an empty string.
+    """
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """The message, with the hint on a line of its own."""
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
+
+
+class Unavailable(SandboxError):
+    """This machine cannot build a sandbox; nothing was run."""
+
+
+class NotStarted(SandboxError):
+    """A sandbox was being built and something on the way failed; nothing of the command ran."""
+
+
+class RequestRefused(SandboxError):
+    """What a config asks for cannot be granted.
+
+    Attributes:
+        refusals: every reason found, in the order of the config.
+    """
+
+    def __init__(self, refusals: tuple[Refusal, ...]) -> None:
+        super().__init__("; ".join(r.message for r in refusals), hint=refusals[0].hint if refusals else "")
+        self.refusals = refusals
+
+
+class Refusal(SandboxError):
+    """One reason why a grant cannot be given.
+
+    Attributes:
+        field: the field of the resolved config it comes from, such as `allowWrite[0]`; empty when no
+            field is at fault.
+        code: the stable diagnostic code (`VX3xx`).
+    """
+
+    def __init__(self, message: str, *, field: str = "", code: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.field = field
+        self.code = code

@@ -1,0 +1,47 @@
+"""What a planner may know of the machine, as values handed in; nothing here asks for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+
+class Kind(Enum):
+    """What a name stands for, a link not followed."""
+
+    DIRECTORY = "directory"
+    FILE = "file"
+    LINK = "link"
+    OTHER = "other"  # sockets, devices, pipes
+
+
+class Files(Protocol):
+    """The host's file system as far as a plan needs it; names are absolute, no link is followed."""
+
+    def kind(self, path: str) -> Kind | None:
+        """The kind of the name itself, `None` when there is none or it cannot be looked at."""
+
+    def readlink(self, path: str) -> str:
+        """The text of a link."""
+
+    def entries(self, path: str) -> tuple[str, ...]:
+        """Sorted names in a directory, without `.` and `..`; empty when it cannot be listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFacts:
+    """The rest of what planning depends on.
+
+    Attributes:
+        platform: `linux` or `macos`.
+        home: the user's home directory, canonical.
+        temp_root: the directory that holds every task's temporary directory, canonical.
+        protected: canonical paths a write grant must never hold: the running interpreter, its
+            environment, this package.
+    """
+
+    platform: str
+    home: str
+    temp_root: str
+    protected: tuple[str, ...] = ()

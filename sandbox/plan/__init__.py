@@ -1,0 +1,1 @@
+"""From a request to operations: pure, for either platform."""

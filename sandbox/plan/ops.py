@@ -1,0 +1,106 @@
+"""The operations of a Linux plan, in the order they are carried out: parents before children.
+
+A later operation hides an earlier one at the same place. A *cover* is a directory whose content is
+only what the plan places in it; everything else there does not exist for the task, whenever it was
+made. Rules that hide something rest on covers alone inside the workspace and around credential
+stores: a mount over a directory entry of the host would go the moment the host renames over it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Why an operation is there.
+
+    Attributes:
+        field: the grant, such as `allowRead[0]`; empty for an implied one.
+        reason: for an implied one, a clause for people.
+    """
+
+    field: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One step; `path` is absolute and canonical."""
+
+    path: str
+    origin: Origin
+
+    def describe(self) -> str:
+        """One line for people, in the imperative."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Make(Operation):
+    """Create a missing directory on the host before anything else, with its parents."""
+
+    def describe(self) -> str:
+        return f"make directory {self.path} on the host if it is missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOnlyRoot(Operation):
+    """The whole root, read-only."""
+
+    def describe(self) -> str:
+        return f"show {self.path} read-only"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cover(Operation):
+    """Hide a directory's content: only what later operations place in it exists."""
+
+    def describe(self) -> str:
+        return f"cover {self.path}: only what is placed in it exists"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way(Operation):
+    """A directory inside a cover that leads to something placed."""
+
+    def describe(self) -> str:
+        return f"show directory {self.path} with only what is placed in it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link(Operation):
+    """A symbolic link inside a cover."""
+
+    target: str
+
+    def describe(self) -> str:
+        return f"show link {self.path} -> {self.target}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bind(Operation):
+    """The host's file or directory itself; a directory with everything below it."""
+
+    directory: bool
+    writable: bool = False
+
+    def describe(self) -> str:
+        what = "directory" if self.directory else "file"
+        return f"bind {what} {self.path} {'writable' if self.writable else 'read-only'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Empty(Operation):
+    """An empty read-only directory in place of the host's."""
+
+    def describe(self) -> str:
+        return f"show {self.path} as an empty read-only directory"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seal(Operation):
+    """A file nobody may open (mode 000) in place of the host's."""
+
+    def describe(self) -> str:
+        return f"show {self.path} as a file nobody may open"
