@@ -1,0 +1,131 @@
+"""What every test shares: which machine it needs, a home of its own, workspaces made from a mapping."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+import sandbox
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+WORKSPACES = REPOSITORY / "fixtures" / "workspaces"
+
+# no deadline: two cores shared by many workers say nothing about one example; no database: it
+# would be written into the source tree
+hypothesis.settings.register_profile("repository", deadline=None, database=None, print_blob=True, max_examples=100)
+hypothesis.settings.load_profile("repository")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A symbolic link in the mapping a workspace is made from."""
+
+    target: str
+
+
+#: Relative path -> text, bytes, a `Link`, or `None` for a directory.
+Tree = Mapping[str, "str | bytes | Link | None"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(REPOSITORY / "tests" / "kernel") or item.path.is_relative_to(
+            REPOSITORY / "tests" / "redteam"
+        ):
+            item.add_marker(pytest.mark.kernel)
+
+
+@functools.cache
+def why_no_sandbox() -> str:
+    """Why this machine cannot build a sandbox, empty when it can; asked once for each process."""
+    report = sandbox.probe()
+    return "" if report.available else report.reason or "the probe gave no reason"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    # a hook and not a fixture: it has to come before session fixtures that install things
+    if item.get_closest_marker("kernel") is not None and (reason := why_no_sandbox()):
+        if os.environ.get("SANDBOX_MUST_WORK") == "1":
+            pytest.fail(f"SANDBOX_MUST_WORK=1, and no sandbox can be built here: {reason}", pytrace=False)
+        pytest.skip(f"no sandbox can be built here: {reason}")
+
+
+def make_tree(root: Path, tree: Tree) -> Path:
+    """Writes `tree` below `root`, parents included, and returns `root`."""
+    for name, content in tree.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if content is None:
+            path.mkdir(exist_ok=True)
+        elif isinstance(content, Link):
+            path.symlink_to(content.target)
+        elif isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            path.write_text(content, encoding="utf-8")
+    return root
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home directory, and nothing in the environment that leads to the real one."""
+    path = (tmp_path / "home").resolve()
+    path.mkdir()
+    monkeypatch.setenv("HOME", str(path))
+    for name in [n for n in os.environ if n.startswith("XDG_")]:
+        monkeypatch.delenv(name)
+    return path
+
+
+@pytest.fixture
+def workspace_factory(tmp_path: Path, home: Path) -> Callable[[Tree], Path]:
+    """A function from a mapping to the canonical root of a new workspace, marked as one."""
+    assert home.is_dir()
+    made = 0
+
+    def make(tree: Tree) -> Path:
+        nonlocal made
+        made += 1
+        root = (tmp_path / f"workspace{made}").resolve()
+        return make_tree(root, {".vx/workspace.toml": "", **tree})
+
+    return make
+
+
+def copy_workspace(name: str, target: Path) -> Path:
+    """A copy of a workspace of `fixtures/workspaces` that a test may write in; its canonical root."""
+    shutil.copytree(WORKSPACES / name, target, symlinks=True)
+    return target.resolve()
+
+
+def _names() -> frozenset[str]:
+    # what running Python leaves behind is not a test's doing
+    ours = ("__pycache__", ".git", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache")
+    found = set()
+    for directory, directories, files in os.walk(REPOSITORY):
+        directories[:] = [d for d in directories if d not in ours]
+        found.update(os.path.join(directory, name) for name in (*directories, *files))
+    return frozenset(found)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def source_tree_stays_clean() -> Iterator[None]:
+    """Fails the run when a test left something in the source tree; `make test` asks for it.
+
+    An editor saving beside a running test would be blamed too, hence not by default.
+    """
+    if os.environ.get("SOURCE_TREE_MUST_STAY_CLEAN") != "1":
+        yield
+        return
+    before = _names()
+    yield
+    left = sorted(_names() - before)
+    assert not left, f"tests left files in the source tree: {left}"
