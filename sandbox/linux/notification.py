@@ -1,0 +1,90 @@
+"""Records of the seccomp notification descriptor, as the kernel lays them out (linux/seccomp.h)."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+RECV = 0xC0502100
+SEND = 0xC0182101
+ID_VALID = 0x40082102
+ADDFD = 0x40182103
+SET_FLAGS = 0x40082104
+
+#: For SET_FLAGS: wake the observer on the caller's own processor (Linux 6.6).
+SYNC_WAKE_UP = 1
+
+SIZE = 80
+FLAG_CONTINUE = 1
+ADDFD_SETFD = 1
+ADDFD_SEND = 2
+
+_RECORD = struct.Struct("<QIIiIQ6Q")
+_RESPONSE = struct.Struct("<QqiI")
+_ADDFD = struct.Struct("<QIIII")
+
+
+class Malformed(ValueError):
+    """Bytes that are no notification."""
+
+
+class Notification(NamedTuple):
+    """A call that waits for an answer.
+
+    Attributes:
+        id: what the answer must carry.
+        pid: the caller, as the observer's pid namespace numbers it; 0 when it is not visible there.
+        arch: the AUDIT_ARCH value.
+        args: six registers.
+    """
+
+    id: int
+    pid: int
+    flags: int
+    number: int
+    arch: int
+    ip: int
+    args: tuple[int, ...]
+
+
+def parse(raw: bytes | bytearray) -> Notification:
+    """One `struct seccomp_notif`; a kernel with a longer one appends.
+
+    Raises:
+        Malformed: fewer than 80 bytes.
+    """
+    if len(raw) < SIZE:
+        raise Malformed(f"a notification of {len(raw)} bytes, {SIZE} expected")
+    unique, pid, flags, number, arch, ip, *args = _RECORD.unpack_from(raw)
+    return Notification(unique, pid, flags, number, arch, ip, tuple(args))
+
+
+def go_on(unique: int) -> bytes:
+    """The answer that lets the call run as if nobody had looked."""
+    return _RESPONSE.pack(unique, 0, 0, FLAG_CONTINUE)
+
+
+def fail(unique: int, errno: int) -> bytes:
+    """The answer that makes the call fail with `errno` (positive)."""
+    return _RESPONSE.pack(unique, 0, -errno, 0)
+
+
+def value(unique: int, result: int) -> bytes:
+    """The answer that makes the call return `result` without running."""
+    return _RESPONSE.pack(unique, result, 0, 0)
+
+
+def add_descriptor(
+    unique: int, source: int, *, target: int | None = None, close_on_exec: bool = True, send: bool = False
+) -> bytes:
+    """`struct seccomp_notif_addfd`: put the observer's descriptor `source` into the caller.
+
+    Args:
+        unique: the notification's id.
+        source: the observer's descriptor.
+        target: the caller's number for it; `None` for the lowest free one.
+        close_on_exec: whether it closes when the caller executes a program.
+        send: answer the call with the new number in the same step.
+    """
+    flags = (ADDFD_SETFD if target is not None else 0) | (ADDFD_SEND if send else 0)
+    return _ADDFD.pack(unique, flags, source, target or 0, 0o2000000 if close_on_exec else 0)
