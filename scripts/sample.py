@@ -1,0 +1,78 @@
+"""Checks, explains and runs the sample workspace; `make run` ends here.
+
+One task passes, one is refused with the line that would allow it. Exits 0 when exactly that happened.
+Works on a copy, so that the committed workspace stays as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+_SAMPLE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fixtures", "workspaces", "sample")
+
+
+class _UnexpectedError(Exception):
+    pass
+
+
+def _vxconf(workspace: str, *arguments: str, exits: int, capture: bool = False) -> str:
+    print(f"\n$ vxconf {shlex.join(arguments)}", flush=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "vxconf", *arguments],
+        cwd=workspace,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if capture else None,
+        text=True,
+        check=False,
+    )
+    if done.returncode != exits:
+        raise _UnexpectedError(f"vxconf {shlex.join(arguments)} exited {done.returncode}, expected {exits}")
+    return done.stdout or ""
+
+
+def _demonstrate(workspace: str) -> None:
+    _vxconf(workspace, "check", exits=0)
+    _vxconf(workspace, "explain", "apps/shop#build", "--platform", "linux", exits=0)
+
+    print("\nA task that touches what it declared:")
+    _vxconf(workspace, "run", "apps/shop#build", exits=0)
+
+    print("\nA task that reads an undeclared file and hides that it could not:")
+    _vxconf(workspace, "run", "apps/shop#peek", exits=1)
+
+    print("\nThe same as data:")
+    result = json.loads(_vxconf(workspace, "run", "apps/shop#peek", "--format", "json", exits=1, capture=True))
+    allow = (result["fix"] or {"allow": {}})["allow"]
+    print(f"exitCode {result['exitCode']}, commandExitCode {result['commandExitCode']}, fix.allow {json.dumps(allow)}")
+    if result["commandExitCode"] != 0 or allow.get("read") != ["notes.md"]:
+        raise _UnexpectedError(f"the run of peek was reported as {result}")
+
+    with open(os.path.join(workspace, "apps", "shop", "dist", "prices.txt"), encoding="utf-8") as file:
+        if file.readline() != "Prices of today\n":
+            raise _UnexpectedError("build wrote something else into dist/prices.txt")
+
+
+def main() -> int:
+    """The demonstration's exit status."""
+    scratch = tempfile.mkdtemp(prefix="vxconf-sample-")
+    try:
+        workspace = os.path.join(scratch, "sample")
+        shutil.copytree(_SAMPLE, workspace, symlinks=True)
+        _demonstrate(workspace)
+    except _UnexpectedError as unexpected:
+        print(f"\nnot as expected: {unexpected}", file=sys.stderr)
+        return 1
+    finally:
+        shutil.rmtree(scratch)
+    print("\nAs expected: build passed, peek was refused and notes.md is the line that would allow it.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
