@@ -1,0 +1,225 @@
+"""The tree the mask serves: the absolute namespace, with nothing in it but what a plan places.
+
+Pure: a request in, a reply out. The tree never changes, so a name keeps its node and its type for as
+long as the mask is mounted. One file system serves every cover; a subtree of it is bound where each is.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from sandbox.linux import fuse
+from sandbox.linux.fuse import InitFlag, Op, Request
+from sandbox.plan.ops import Bind, Cover, Empty, Link, Operation, Seal, Way
+
+ENOENT, EACCES, EINVAL, EROFS, ENOSYS = 2, 13, 22, 30, 38
+
+#: How long the kernel may remember what never changes, in seconds.
+REMEMBER = 3600
+MAX_WRITE = 1 << 20
+
+_WANT = InitFlag.PARALLEL_DIROPS | InitFlag.MAX_PAGES | InitFlag.CACHE_SYMLINKS | InitFlag.ASYNC_READ
+_OPEN_FOR_WRITING = 0o3 | 0o1000
+_ACCESS_WRITE = 2
+
+_DIRECTORY = stat.S_IFDIR | 0o777  # the kernel asks about each name rather than decide from the mode
+_EMPTY = stat.S_IFDIR | 0o555
+_FILE = stat.S_IFREG | 0o444
+_SEALED = stat.S_IFREG
+_LINK = stat.S_IFLNK | 0o777
+
+#: Operations that would change something, and which of their names is the one they change.
+_WRITES: dict[int, int] = {
+    Op.MKNOD: 0,
+    Op.MKDIR: 0,
+    Op.UNLINK: 0,
+    Op.RMDIR: 0,
+    Op.SYMLINK: 0,
+    Op.LINK: 0,
+    Op.CREATE: 0,
+    Op.RENAME: 0,
+    Op.RENAME2: 0,
+    Op.SETATTR: -1,
+    Op.SETXATTR: -1,
+    Op.REMOVEXATTR: -1,
+    Op.TMPFILE: -1,
+    Op.WRITE: -1,
+    Op.FALLOCATE: -1,
+    Op.COPY_FILE_RANGE: -1,
+}
+
+
+class Seen(NamedTuple):
+    """A request somebody should know of, with its reply ready.
+
+    Attributes:
+        path: the absolute path: the hidden name of a LOOKUP, else what would have been changed.
+        op: `Op.LOOKUP` for a look at a hidden name, else the refused operation.
+    """
+
+    path: str
+    op: int
+    reply: bytes
+
+
+class MaskTree:
+    """Directories, mount points, links and sealed files, by absolute path and by node.
+
+    Args:
+        operations: a plan's; those that place nothing are passed over.
+        remember_missing: whether the kernel may remember that the host's path is hidden. Where a
+            look must be seen every time, it may not.
+
+    Raises:
+        ValueError: an operation lies below one that makes a file or a link.
+    """
+
+    def __init__(self, operations: Iterable[Operation], *, remember_missing: Callable[[str], bool]) -> None:
+        self._remember_missing = remember_missing
+        self._paths: list[str] = ["", "/"]  # by node; the first node is 1
+        self._modes: list[int] = [0, _DIRECTORY]
+        self._targets: dict[int, str] = {}
+        self._children: list[dict[str, int]] = [{}, {}]
+        self._listings: dict[int, list[tuple[int, str, int]]] = {}
+        for operation in operations:
+            self._place(operation)
+
+    def _place(self, operation: Operation) -> None:
+        match operation:
+            case Cover() | Way():
+                self._node(operation.path, _DIRECTORY)
+            case Bind(directory=directory):
+                self._node(operation.path, _DIRECTORY if directory else _FILE)
+            case Empty():
+                self._node(operation.path, _EMPTY)
+            case Seal():
+                self._node(operation.path, _SEALED)
+            case Link(target=target):
+                self._targets[self._node(operation.path, _LINK)] = target
+            case _:
+                pass
+
+    def _node(self, path: str, mode: int) -> int:
+        node, here = fuse.ROOT, ""
+        for name in filter(None, path.split("/")):
+            if not stat.S_ISDIR(self._modes[node]):
+                raise ValueError(f"{path} is placed below {here}, which is no directory")
+            here = f"{here}/{name}"
+            child = self._children[node].get(name)
+            if child is None:
+                child = len(self._paths)
+                self._paths.append(here)
+                self._modes.append(_DIRECTORY)
+                self._children.append({})
+                self._children[node][name] = child
+            node = child
+        if self._children[node] and not stat.S_ISDIR(mode):
+            raise ValueError(f"{path} has something placed in it and is no directory")
+        self._modes[node] = mode
+        return node
+
+    def node(self, path: str) -> int | None:
+        """The node of an absolute path, `None` when nothing is there."""
+        node: int | None = fuse.ROOT
+        for name in filter(None, path.split("/")):
+            node = self._children[node].get(name) if node is not None else None
+        return node
+
+    def path(self, node: int) -> str | None:
+        """The absolute path of a node, `None` for a number never given out."""
+        return self._paths[node] if 0 < node < len(self._paths) else None
+
+    def answer(self, request: Request, *, now: int, owner: tuple[int, int]) -> bytes | Seen | None:
+        """The reply to a request; `None` where the kernel expects none.
+
+        Args:
+            request: as `fuse.parse` gives it.
+            now: nanoseconds since the epoch, for the times of everything here.
+            owner: uid and gid of everything here, as the mask's own user namespace numbers them.
+        """
+        op, unique, node = request.op, request.unique, request.node
+        if op in fuse.SILENT:
+            return None
+        if op == Op.INIT:
+            if request.fields[0] < fuse.MAJOR:
+                return fuse.error(unique, 71)  # EPROTO: a kernel older than the protocol
+            return fuse.reply(unique, fuse.init_out(request, want=_WANT, max_write=MAX_WRITE))
+        if op == Op.DESTROY:
+            return fuse.reply(unique)
+        if not 0 < node < len(self._paths):
+            return fuse.error(unique, ENOENT)
+        if op == Op.LOOKUP:
+            return self._lookup(request, now, owner)
+        if op == Op.GETATTR:
+            return fuse.reply(unique, fuse.attr_out(self._attr(node, now, owner), valid=REMEMBER))
+        if op in _WRITES:
+            named = _WRITES[op] >= 0
+            path = self._join(node, request.names[_WRITES[op]]) if named else self._paths[node]
+            return Seen(path, op, fuse.error(unique, EROFS))
+        return self._read(request)
+
+    def _lookup(self, request: Request, now: int, owner: tuple[int, int]) -> bytes | Seen:
+        name = request.names[0]
+        child = self._children[request.node].get(name)
+        if child is not None:
+            entry = fuse.entry_out(child, self._attr(child, now, owner), entry_valid=REMEMBER, attr_valid=REMEMBER)
+            return fuse.reply(request.unique, entry)
+        path = self._join(request.node, name)
+        valid = REMEMBER if self._remember_missing(path) else 0
+        return Seen(path, Op.LOOKUP, fuse.reply(request.unique, fuse.negative_entry(valid)))
+
+    def _read(self, request: Request) -> bytes:
+        op, unique, node = request.op, request.unique, request.node
+        mode = self._modes[node]
+        if op == Op.OPENDIR:
+            return fuse.reply(unique, fuse.open_out())
+        if op == Op.READDIR:
+            return fuse.reply(unique, fuse.dirents(self._listing(node), request.fields[1], request.fields[2]))
+        if op in (Op.RELEASE, Op.RELEASEDIR):
+            return fuse.reply(unique)
+        if op == Op.READLINK:
+            target = self._targets.get(node)
+            return fuse.error(unique, EINVAL) if target is None else fuse.reply(unique, fuse.readlink_out(target))
+        if op == Op.OPEN:
+            if mode == _SEALED:
+                return fuse.error(unique, EACCES)
+            if request.fields[0] & _OPEN_FOR_WRITING:
+                return fuse.error(unique, EROFS)
+            return fuse.reply(unique, fuse.open_out())
+        if op == Op.READ:
+            return fuse.reply(unique)
+        if op == Op.ACCESS:
+            if mode == _SEALED and request.fields[0]:
+                return fuse.error(unique, EACCES)
+            return fuse.error(unique, EROFS) if request.fields[0] & _ACCESS_WRITE else fuse.reply(unique)
+        if op == Op.STATFS:
+            return fuse.reply(unique, fuse.statfs_out())
+        return fuse.error(unique, ENOSYS)
+
+    def _join(self, node: int, name: str) -> str:
+        parent = self._paths[node]
+        return f"/{name}" if parent == "/" else f"{parent}/{name}"
+
+    def _attr(self, node: int, now: int, owner: tuple[int, int]) -> bytes:
+        mode = self._modes[node]
+        target = self._targets.get(node)
+        return fuse.attr(
+            node,
+            mode,
+            size=len(os.fsencode(target)) if target is not None else 0,
+            nlink=2 if stat.S_ISDIR(mode) else 1,
+            owner=owner,
+            times=(now, now, now),
+        )
+
+    def _listing(self, node: int) -> list[tuple[int, str, int]]:
+        listing = self._listings.get(node)
+        if listing is None:
+            parent = self.node(os.path.dirname(self._paths[node])) or fuse.ROOT
+            listing = [(node, ".", stat.S_IFDIR >> 12), (parent, "..", stat.S_IFDIR >> 12)]
+            listing += [(child, name, self._modes[child] >> 12) for name, child in sorted(self._children[node].items())]
+            self._listings[node] = listing
+        return listing
