@@ -1,0 +1,146 @@
+"""Which directories of a workspace are projects, found without following a link.
+
+The walk skips hidden directories, `node_modules` and virtual environments, and stops at a bound: a
+project that was missed would be a wall that is missing, so past the bound the workspace is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from vxconf.members import Members, members
+from vxconf.roots import CONFIG_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vxconf.roots import Root
+
+#: Directories looked into per walk.
+BOUND = 200_000
+
+_SKIPPED = frozenset({"node_modules", "__pycache__"})
+
+
+class TooManyDirectories(Exception):
+    """The walk met its bound.
+
+    Attributes:
+        directory: where it began.
+    """
+
+    def __init__(self, directory: str) -> None:
+        super().__init__(directory)
+        self.directory = directory
+
+
+class Projects:
+    """The projects of one workspace; each part of it is walked at most once."""
+
+    def __init__(self, root: Root, *, bound: int = BOUND) -> None:
+        self._root = root
+        self._bound = bound
+        self._below: dict[str, tuple[str, ...]] = {}
+
+    @cached_property
+    def members(self) -> Members:
+        """What the workspace's own file says."""
+        return members(self._root)
+
+    def all(self) -> tuple[str, ...]:
+        """Every project, absolute and canonical, sorted; the root itself when it is one.
+
+        Raises:
+            TooManyDirectories: the workspace is larger than the bound.
+        """
+        root = self._root.path
+        below = self.below(root)
+        return (root, *below) if self._is_project(root, _names(root)) else below
+
+    def below(self, directory: str) -> tuple[str, ...]:
+        """The projects strictly inside a directory, sorted.
+
+        Raises:
+            TooManyDirectories: it is larger than the bound.
+        """
+        known = self._below.get(self._root.path)
+        if known is not None and directory != self._root.path:
+            prefix = directory + "/"
+            first = bisect_left(known, prefix)
+            return known[first : bisect_left(known, directory + "0", first)]  # "0" follows "/"
+        if directory not in self._below:
+            self._below[directory] = self._walk(directory)
+        return self._below[directory]
+
+    def enclosing(self, directory: str) -> str | None:
+        """The project a directory of the workspace is in, or `None`."""
+        root = self._root.path
+        while directory == root or directory.startswith(root + "/"):
+            if self._is_project(directory, _names(directory)):
+                return directory
+            directory = os.path.dirname(directory)
+        return None
+
+    def _walk(self, start: str) -> tuple[str, ...]:
+        found: list[str] = []
+        waiting = [start]
+        looked = 0
+        while waiting:
+            directory = waiting.pop()
+            looked += 1
+            if looked > self._bound:
+                raise TooManyDirectories(start)
+            names: set[str] = set()
+            inside: list[str] = []
+            try:
+                with os.scandir(directory) as entries:
+                    for entry in entries:
+                        names.add(entry.name)
+                        if _walkable(entry):
+                            inside.append(entry.path)
+            except OSError:
+                # what cannot be listed holds no project anybody could use
+                continue
+            if directory != start:
+                if "pyvenv.cfg" in names:
+                    continue
+                if self._is_project(directory, names):
+                    found.append(directory)
+            waiting += inside
+        return tuple(sorted(found))
+
+    def _is_project(self, directory: str, names: set[str]) -> bool:
+        if not names.isdisjoint(CONFIG_NAMES):
+            return True
+        manifest = self.members.manifest
+        return (not manifest or manifest in names) and directory != self._root.path and self._named(directory)
+
+    @cached_property
+    def _named(self) -> Callable[[str], bool]:
+        """Whether the workspace's globs name a directory."""
+        if not self.members.include:
+            return _never
+        from sandbox.globs import escape, matcher  # noqa: PLC0415  most workspaces have no globs
+
+        anchor = escape(self._root.path) + "/"
+        included = matcher(tuple(anchor + glob for glob in self.members.include))
+        excluded = matcher(tuple(anchor + glob for glob in self.members.exclude))
+        return lambda directory: included(directory) and not excluded(directory)
+
+
+def _never(_directory: str) -> bool:
+    return False
+
+
+def _walkable(entry: os.DirEntry[str]) -> bool:
+    return not entry.name.startswith(".") and entry.name not in _SKIPPED and entry.is_dir(follow_symlinks=False)
+
+
+def _names(directory: str) -> set[str]:
+    try:
+        return set(os.listdir(directory))
+    except OSError:
+        return set()

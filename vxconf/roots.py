@@ -1,0 +1,171 @@
+"""Which directory is the workspace, and which rule chose it.
+
+The rules are tried in order, each over all directories upwards, nearest first: a lower rule never
+wins over a higher one. `/`, the home directory and what holds it are never a workspace: hiding those
+would hide the user's whole account from every task.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from vxconf.reading import ReadError, read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Rule = Literal["workspace.toml", "pnpm", "package.json", "uv", "git", "project"]
+
+#: The file a rule looks for, relative to the root.
+MARKERS: dict[Rule, str] = {
+    "workspace.toml": ".vx/workspace.toml",
+    "pnpm": "pnpm-workspace.yaml",
+    "package.json": "package.json",
+    "uv": "pyproject.toml",
+    "git": ".git",
+}
+
+#: How a rule reads in a sentence that begins "the workspace root is DIR: ".
+REASONS: dict[Rule, str] = {
+    "workspace.toml": "it holds .vx/workspace.toml",
+    "pnpm": "it holds pnpm-workspace.yaml",
+    "package.json": "its package.json has workspaces",
+    "uv": "its pyproject.toml has [tool.uv.workspace]",
+    "git": "it is the top level of a git repository",
+    "project": "nothing above the project marks a workspace",
+}
+
+CONFIG_NAMES = ("vx.toml", "vx.json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    """A workspace root.
+
+    Attributes:
+        path: canonical directory.
+        rule: what chose it.
+        problem: why it cannot be one, or an empty string.
+    """
+
+    path: str
+    rule: Rule
+    problem: str = ""
+
+    @property
+    def marker(self) -> str:
+        """The file or directory the rule found, absolute; the root itself for `project`."""
+        name = MARKERS.get(self.rule)
+        return os.path.join(self.path, name) if name else self.path
+
+    @property
+    def reason(self) -> str:
+        """Why it was chosen, as a clause."""
+        return REASONS[self.rule]
+
+
+def find_root(start: str, *, home: str) -> Root:
+    """The workspace a directory belongs to.
+
+    Args:
+        start: a canonical directory.
+        home: the canonical home directory.
+    """
+    upwards = _upwards(start)
+    for rule, found in _RULES:
+        for directory in upwards:
+            if not found(directory):
+                continue
+            if not _forbidden(directory, home):
+                return Root(path=directory, rule=rule)
+            if rule == "workspace.toml":
+                # the others mark something else (dotfiles under git, a stray package.json) and are passed over
+                return Root(path=directory, rule=rule, problem=_problem(directory, home))
+    project = next((d for d in upwards if has_config(d)), start)
+    return Root(path=project, rule="project", problem=_problem(project, home) if _forbidden(project, home) else "")
+
+
+def has_config(directory: str) -> bool:
+    """Whether a directory has a task file, of whatever kind the name is."""
+    return any(os.path.lexists(os.path.join(directory, name)) for name in CONFIG_NAMES)
+
+
+def _upwards(directory: str) -> list[str]:
+    found = [directory]
+    while (above := os.path.dirname(directory)) != directory:
+        found.append(above)
+        directory = above
+    return found
+
+
+def _forbidden(directory: str, home: str) -> bool:
+    return directory in {"/", home} or home.startswith(directory + "/")
+
+
+def _problem(directory: str, home: str) -> str:
+    if directory == "/":
+        return "the workspace root would be /, the whole file system"
+    if directory == home:
+        return f"the workspace root would be the home directory {directory}"
+    return f"the workspace root would be {directory}, which holds the home directory"
+
+
+def _has_workspace_toml(directory: str) -> bool:
+    return os.path.lexists(os.path.join(directory, ".vx", "workspace.toml"))
+
+
+def _has_pnpm(directory: str) -> bool:
+    return os.path.isfile(os.path.join(directory, "pnpm-workspace.yaml"))
+
+
+def _has_npm(directory: str) -> bool:
+    raw = _peek(os.path.join(directory, "package.json"), b'"workspaces"')
+    if raw is None:
+        return False
+    import json  # noqa: PLC0415  only a candidate pays for the parser
+
+    try:
+        data = json.loads(raw)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and isinstance(data.get("workspaces"), list | dict)
+
+
+def _has_uv(directory: str) -> bool:
+    raw = _peek(os.path.join(directory, "pyproject.toml"), b"workspace")
+    if raw is None:
+        return False
+    import tomllib  # noqa: PLC0415  only a candidate pays for the parser
+
+    try:
+        data = tomllib.loads(raw.decode())
+    except (ValueError, RecursionError):
+        return False
+    tool = data.get("tool")
+    uv = tool.get("uv") if isinstance(tool, dict) else None
+    return isinstance(uv, dict) and isinstance(uv.get("workspace"), dict)
+
+
+def _has_git(directory: str) -> bool:
+    # a worktree and a submodule have a file of that name
+    return os.path.exists(os.path.join(directory, ".git"))
+
+
+def _peek(path: str, needle: bytes) -> bytes | None:
+    """A file's bytes when it is there, can be read and holds `needle`."""
+    try:
+        raw = read(path)
+    except ReadError:
+        return None
+    return raw if needle in raw else None
+
+
+_RULES: tuple[tuple[Rule, Callable[[str], bool]], ...] = (
+    ("workspace.toml", _has_workspace_toml),
+    ("pnpm", _has_pnpm),
+    ("package.json", _has_npm),
+    ("uv", _has_uv),
+    ("git", _has_git),
+)
