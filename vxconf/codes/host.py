@@ -1,0 +1,255 @@
+"""What a file is refused or warned for against a platform, the file system or the workspace: VX3xx to VX5xx."""
+
+from __future__ import annotations
+
+from vxconf.codes.model import Code, Severity, Stage, sandbox, task
+
+REFUSALS = (
+    Code(
+        code="VX301",
+        slug="grant-leaves-project",
+        title="a write grant leaves the project through a link",
+        means="A grant relative to the project whose path, its links followed, lands outside would let a link in the "
+        "repository choose what the task may write. Grant where it lands, spelled out, if that is meant.",
+        wrong=sandbox('allow.write = ["linked-out/"]'),
+        right=sandbox('allow.write = ["out/"]'),
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX302",
+        slug="grant-holds-wall",
+        title="a write grant holds a wall",
+        means="`.git`, nested projects and the cache stay out of every task's reach. Grant a directory beside the "
+        "wall, or "
+        "name the wall itself.",
+        wrong=sandbox('allow.write = ["../"]'),
+        right=sandbox('allow.write = ["dist/"]'),
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX303",
+        slug="file-for-directory",
+        title="a file is where a grant needs a directory",
+        means="A grant ending in `/` or `/**` is a directory, and a file or a link to one has its name.",
+        wrong=sandbox('allow.write = ["package.json/"]'),
+        right=sandbox('allow.write = ["dist/"]'),
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX304",
+        slug="write-by-name",
+        title="a write grant by name is not supported yet",
+        means="A write grant without a trailing `/` grants a name, whatever it becomes. Until that is enforced only "
+        "directories can be granted.",
+        wrong=sandbox('allow.write = ["out.txt"]'),
+        right=sandbox('allow.write = ["out/"]'),
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX305",
+        slug="write-to-everything",
+        title="a write grant of the root, of home or of what is above it",
+        means="Such a grant would open every project, key and program of the user.",
+        wrong=sandbox('allow.write = ["~"]'),
+        right=sandbox('allow.write = ["~/.cache/tool/"]'),
+    ),
+    Code(
+        code="VX306",
+        slug="write-to-own-runtime",
+        title="a write grant holds the running interpreter or this program",
+        means="A task that can rewrite the program that guards it is not guarded.",
+        wrong=sandbox('allow.write = [".venv/"]'),
+        right=sandbox('allow.write = ["dist/"]'),
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX307",
+        slug="project-under-dev",
+        title="the project is under /dev",
+        means="A task sees a fresh `/dev`; a project there could not be shown in it. Move the project.",
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX308",
+        slug="unusable-path",
+        title="a path cannot be used",
+        means="It holds NUL, is too long for the kernel, or its links go round in a circle.",
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX309",
+        slug="missing-outside",
+        title="a write grant outside the project names nothing",
+        means="Outside the project only what exists can be granted by its bare name. A directory to be made is spelled "
+        "with a trailing `/`.",
+        wrong=sandbox('allow.write = ["~/.cache/tool"]'),
+        right=sandbox('allow.write = ["~/.cache/tool/"]'),
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX310",
+        slug="workspace-too-wide",
+        title="the workspace root is the file system's, home or above home",
+        means="Every wall is drawn around the workspace; one that holds home would draw none. Add a "
+        "`.vx/workspace.toml` "
+        "where the workspace really begins.",
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX311",
+        slug="two-files",
+        title="a project has both a vx.toml and a vx.json",
+        means="Neither is preferred, so neither is read. Remove one.",
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX312",
+        slug="unknown-reference",
+        title="a task or project of another file does not exist",
+        means="The project of `project#task` is its directory from the workspace root, or its name.",
+        wrong=task('dependsOn = ["libs/mony#build"]'),
+        right=task('dependsOn = ["libs/money#build"]'),
+        stage=Stage.HOST,
+    ),
+)
+
+WARNINGS = (
+    Code(
+        code="VX401",
+        slug="no-effect-here",
+        title="a grant does nothing on this platform",
+        means="Some grants open what only one system has. They are accepted everywhere, so that one file serves both.",
+        wrong=sandbox('allow.systemInfo = ["hw.ncpu"]'),
+        right=sandbox('allow.read = ["."]'),
+        severity=Severity.WARNING,
+    ),
+    Code(
+        code="VX402",
+        slug="union-of-nothing",
+        title="network = true where no task of the workspace lists a host",
+        means="`true` reaches what the tasks of the run list, and none lists anything.",
+        wrong=sandbox("allow.network = true"),
+        right=sandbox('allow.network = ["pypi.org"]'),
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX403",
+        slug="matches-nothing",
+        title="a pattern matches nothing now",
+        means="It may match later; more often it is misspelt.",
+        wrong=sandbox('allow.read = ["scr/**/*.py"]'),
+        right=sandbox('allow.read = ["src/**/*.py"]'),
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX404",
+        slug="already-covered",
+        title="a grant is already covered by another",
+        means="It adds nothing, and it would stay behind when the wider one goes.",
+        wrong=sandbox('allow.read = ["src/", "src/main.py"]'),
+        right=sandbox('allow.read = ["src/"]'),
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX405",
+        slug="opens-credentials",
+        title="a grant opens a credential store",
+        means="The task, and everything it runs, can read the keys in it.",
+        wrong=sandbox('allow.read = ["~/.npmrc"]'),
+        right=sandbox('allow.read = ["."]'),
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX406",
+        slug="probably-a-directory",
+        title="a write grant is probably a directory",
+        means="`dist` grants a name, `dist/` the directory and everything below at native speed.",
+        wrong=sandbox('allow.write = ["dist"]'),
+        right=sandbox('allow.write = ["dist/"]'),
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX407",
+        slug="names-nothing",
+        title="a read grant names nothing now",
+        means="A file made after the task has started is not covered by it.",
+        wrong=sandbox('allow.read = ["scr"]'),
+        right=sandbox('allow.read = ["src"]'),
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX408",
+        slug="reserved-variable",
+        title="a variable is set by the sandbox itself",
+        means="The sandbox gives the task its own temporary directory and its own proxies; a value of the task's "
+        "for one "
+        "of those variables does not survive.",
+        wrong='[tasks.build.exec]\ncommand = "make"\nenv.define.TMPDIR = "/var/tmp"\nsandbox = {}\n',
+        right='[tasks.build.exec]\ncommand = "make"\nsandbox = {}\n',
+        severity=Severity.WARNING,
+    ),
+    Code(
+        code="VX409",
+        slug="allowed-and-denied",
+        title="a host is both allowed and denied",
+        means="`deny` is looked at first, so the entry under `allow` does nothing.",
+        wrong=sandbox('allow.network = ["pypi.org"]', 'deny.network = ["pypi.org"]'),
+        right=sandbox('allow.network = ["pypi.org"]'),
+        severity=Severity.WARNING,
+    ),
+)
+
+
+def _not_yet(number: int, slug: str, field: str, example: str, means: str) -> Code:
+    return Code(
+        code=f"VX{number}",
+        slug=slug,
+        title=f"{field} is not enforced yet",
+        means=f"{means} A block that asks for it is refused rather than run without it.",
+        wrong=example,
+        right=sandbox('allow.read = ["."]'),
+        stage=Stage.HOST,
+    )
+
+
+NOT_YET = (
+    _not_yet(501, "network-not-yet", "network", sandbox('allow.network = ["pypi.org"]'), "The network is off."),
+    _not_yet(
+        502, "local-binding-not-yet", "localBinding", sandbox("allow.localBinding = [8080]"), "Ports are not forwarded."
+    ),
+    _not_yet(
+        503, "unix-sockets-not-yet", "unixSockets", sandbox("allow.unixSockets = true"), "Sockets are not mediated."
+    ),
+    _not_yet(504, "pty-not-yet", "pty", sandbox("allow.pty = true"), "A task gets no terminal."),
+    _not_yet(
+        505, "git-config-not-yet", "gitConfig", sandbox("allow.gitConfig = true"), "`.git/config` is never writable."
+    ),
+    _not_yet(506, "hermetic-not-yet", "hermetic", sandbox("hermetic = true"), "The host's root is always visible."),
+    _not_yet(
+        507,
+        "weaker-when-nested-not-yet",
+        "weakerWhenNested",
+        sandbox("weakerWhenNested = true"),
+        "Every sandbox is a full one.",
+    ),
+    _not_yet(
+        508,
+        "persistent-not-yet",
+        "persistent",
+        '[tasks.serve.exec]\ncommand = "serve"\npersistent = {}\nsandbox = {}\n',
+        "Servers are not run.",
+    ),
+    Code(
+        code="VX509",
+        slug="platform-not-yet",
+        title="this platform's sandbox is not built yet",
+        means="Config files can be checked everywhere; tasks with a sandbox run on Linux alone so far.",
+        stage=Stage.HOST,
+    ),
+)

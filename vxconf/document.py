@@ -1,0 +1,401 @@
+"""Bytes to `Document`: TOML or JSON, every fault of the text a diagnostic with its exact place.
+
+Nothing here looks at what the values mean. The standard library parses; the source is only searched
+for the place of a fault once there is one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tomllib
+from dataclasses import dataclass, field
+from typing import Any, Literal, Never
+
+from vxconf.diagnostics import CODES, Diagnostic, Place, Unreadable, quoted
+
+Format = Literal["toml", "json"]
+
+#: Bytes a config file may have.
+MAX_BYTES = 8 * 1024 * 1024
+#: How deep lists and tables may be nested; the format itself needs 8.
+MAX_DEPTH = 32
+#: Digits a number may have: the interpreter's own limit, whose work grows with their square.
+MAX_DIGITS = 4300
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A file that parsed.
+
+    Attributes:
+        file: its name as the user gave it.
+        text: its characters, without a byte order mark, line ends as they are.
+        data: dicts, lists, strings, numbers, booleans, `None`; in TOML also dates and times, and
+            `NotFinite` for `inf` and `nan`.
+        cache: what `vxconf.places` keeps of the text; nobody else's.
+    """
+
+    file: str
+    format: Format
+    text: str
+    data: Any
+    cache: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NotFinite:
+    """A TOML `inf` or `nan`: no number any field could take, so no `float` here."""
+
+    text: str
+
+
+class _Refused(Exception):
+    def __init__(self, code: str, message: str, help_: str, pattern: str = "") -> None:
+        super().__init__(message)
+        self.code, self.message, self.help, self.pattern = code, message, help_, pattern
+
+
+def format_of(file: str) -> Format | None:
+    """The format a file's ending stands for."""
+    if file.endswith(".toml"):
+        return "toml"
+    return "json" if file.endswith(".json") else None
+
+
+def parse(raw: bytes, *, file: str) -> Document:
+    """The document in these bytes; its format is that of the name's ending.
+
+    Raises:
+        Unreadable: with one diagnostic, or one for each duplicate key.
+    """
+    form = format_of(file)
+    if form is None:
+        raise _unreadable(
+            file,
+            "VX010",
+            Place(1, 1, 1, 1),
+            "the file is neither TOML nor JSON by its name",
+            "name it vx.toml or vx.json",
+        )
+    if len(raw) > MAX_BYTES:
+        raise _unreadable(
+            file,
+            "VX002",
+            Place(1, 1, 1, 1),
+            f"the file has {len(raw):,} bytes, more than the {MAX_BYTES:,} a config file may have",
+            "check that it is the file you mean",
+        )
+    text = _decode(raw.removeprefix(_BOM), file)
+    return _toml(text, file) if form == "toml" else _json(text, file)
+
+
+def place_at(text: str, start: int, end: int | None = None) -> Place:
+    """The place of the characters from `start` to `end` (one character by default)."""
+    line = text.count("\n", 0, start) + 1
+    column = start - (text.rfind("\n", 0, start) + 1) + 1
+    if end is None:
+        end = start + 1 if start < len(text) and text[start] not in "\r\n" else start
+    end_line = line + text.count("\n", start, end)
+    return Place(line, column, end_line, end - (text.rfind("\n", 0, end) + 1) + 1)
+
+
+def too_deep(data: object) -> bool:
+    """Whether values are nested deeper than `MAX_DEPTH`; without recursion, at any depth."""
+    level: list[object] = [data]
+    for _ in range(MAX_DEPTH + 1):
+        inner: list[object] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner.extend(v for v in value.values() if isinstance(v, dict | list))
+            elif isinstance(value, list):
+                inner.extend(v for v in value if isinstance(v, dict | list))
+        if not inner:
+            return False
+        level = inner
+    return True
+
+
+def depth_refusal(text: str, file: str) -> Diagnostic:
+    """The diagnostic for a text nested too deep, at the bracket that is one too many."""
+    start, end = _deep_place(text)
+    return _diagnostic(
+        file,
+        "VX006",
+        place_at(text, start, end),
+        f"lists and tables are nested deeper than {MAX_DEPTH}",
+        "the format needs no more than 8",
+    )
+
+
+def _diagnostic(file: str, code: str, place: Place, message: str, help_: str) -> Diagnostic:
+    return Diagnostic(
+        code=code, severity=CODES[code].severity, file=file, place=place, path="", message=message, help=help_
+    )
+
+
+def _unreadable(file: str, code: str, place: Place, message: str, help_: str) -> Unreadable:
+    return Unreadable((_diagnostic(file, code, place, message, help_),))
+
+
+def _decode(raw: bytes, file: str) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        before = raw[: error.start].decode()
+        byte = raw[error.start]
+        utf16 = raw[:2] in {b"\xff\xfe", b"\xfe\xff"}
+        place = place_at(before + "?", len(before))
+        message = "the file is UTF-16, not UTF-8" if utf16 else f"byte 0x{byte:02x} is not UTF-8"
+        raise _unreadable(file, "VX003", place, message, "save the file as UTF-8") from None
+
+
+# --- TOML
+
+
+def _toml(text: str, file: str) -> Document:
+    _refuse_long_keys(text, file)
+    try:
+        data = tomllib.loads(text, parse_float=_toml_float)
+    except tomllib.TOMLDecodeError as error:
+        raise Unreadable(_toml_fault(text, file, error)) from None
+    except RecursionError:
+        raise Unreadable((depth_refusal(text, file),)) from None
+    except ValueError:  # an integer past the interpreter's limit of digits
+        raise _long_number(text, file) from None
+    return Document(file=file, format="toml", text=text, data=data)
+
+
+def _toml_float(text: str) -> object:
+    value = float(text)
+    return value if math.isfinite(value) else NotFinite(text)
+
+
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+
+
+def _refuse_long_keys(text: str, file: str) -> None:
+    # tomllib's work for one dotted key grows with the square of its parts
+    if text.count(".") < MAX_DEPTH or all(line.count(".") < MAX_DEPTH for line in text.split("\n")):
+        return
+    dot = r"[ \t]*+\.[ \t]*+"
+    lexeme = re.compile(
+        rf'(?P<key>{_PART}(?:{dot}{_PART}){{{MAX_DEPTH}}})|"""(?s:[^\\]|\\.)*?"""|\'\'\'(?s:.)*?\'\'\''
+        rf"|#[^\n]*+|{_PART}(?:{dot}{_PART})*+|[^\"'#A-Za-z0-9_-]++|."
+    )
+    for found in lexeme.finditer(text):
+        if found["key"]:
+            raise _unreadable(
+                file,
+                "VX006",
+                place_at(text, found.start(), found.end()),
+                f"a key of more than {MAX_DEPTH} parts nests tables too deep",
+                "the format needs no more than 8",
+            )
+
+
+_AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+_SAID_TWICE = (
+    "Cannot overwrite a value",
+    "Cannot declare",
+    "Cannot mutate immutable namespace",
+    "Cannot redefine namespace",
+    "Duplicate inline table key",
+)
+
+
+def _toml_fault(text: str, file: str, error: tomllib.TOMLDecodeError) -> tuple[Diagnostic, ...]:
+    said = str(error)
+    at = _AT.search(said)
+    message = said[: at.start()] if at else said
+    offset = _offset(text, int(at[1]), int(at[2])) if at and at[1] else len(text.rstrip())
+    if message.startswith(_SAID_TWICE):
+        from vxconf.places import duplicate_at  # noqa: PLC0415  only a failing file pays for tree-sitter
+
+        start, end, key = duplicate_at(text, offset)
+        return (_twice(text, file, start, end, key),)
+    return (
+        _diagnostic(file, "VX004", place_at(text, offset), f"not TOML: {_lower(message)}", _toml_advice(text, offset)),
+    )
+
+
+def _twice(text: str, file: str, start: int, end: int, key: str) -> Diagnostic:
+    return _diagnostic(
+        file,
+        "VX005",
+        place_at(text, start, end),
+        f"key {quoted(key)} is defined twice",
+        "keep one of the two",
+    )
+
+
+def _toml_advice(text: str, offset: int) -> str:
+    line = text[text.rfind("\n", 0, offset) + 1 :].split("\n", 1)[0].strip()
+    if re.match(r"""(?:[\w"'.-]+\s*=\s*)(?:True|False|None|null|yes|no|on|off)\b""", line):
+        return "booleans are true and false; there is no null in TOML: leave the key out"
+    if re.match(r"""(?:[\w"'.-]+)\s*:""", line):
+        return "TOML writes key = value"
+    if "\\" in line and '"' in line:
+        return "a backslash begins an escape in double quotes: write it twice, or use single quotes"
+    return ""
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    start = 0
+    for _ in range(line - 1):
+        start = text.index("\n", start) + 1
+    return min(start + column - 1, len(text))
+
+
+def _lower(message: str) -> str:
+    return message[:1].lower() + message[1:]
+
+
+# --- JSON
+
+
+def _json(text: str, file: str) -> Document:
+    try:
+        data = json.loads(
+            text,
+            object_pairs_hook=_no_duplicates,
+            parse_constant=_no_constant,
+            parse_int=_short_int,
+            parse_float=_finite_float,
+        )
+    except json.JSONDecodeError as error:
+        offset = min(error.pos, len(text))
+        message = "the file is empty" if not text.strip() else _json_message(error.msg, text, offset)
+        raise _unreadable(
+            file, "VX004", place_at(text, offset), f"not JSON: {message}", _json_advice(text, offset)
+        ) from None
+    except RecursionError:
+        raise Unreadable((depth_refusal(text, file),)) from None
+    except _Refused as refused:
+        if refused.code == "VX005":
+            raise Unreadable(_json_duplicates(text, file)) from None
+        raise _unreadable(
+            file, refused.code, _json_lexeme(text, refused.pattern), refused.message, refused.help
+        ) from None
+    if "\\ud" in text or "\\uD" in text:
+        _refuse_lone_surrogates(text, file)
+    return Document(file=file, format="json", text=text, data=data)
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise _Refused("VX005", "", "")
+    return made
+
+
+def _no_constant(text: str) -> Never:
+    raise _Refused("VX007", f"{text} is not a JSON number", "leave the key out", re.escape(text))
+
+
+def _short_int(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise _Refused(
+            "VX008", f"a number of {len(text):,} digits is too long", "no field takes one", rf"-?[0-9]{{{MAX_DIGITS},}}"
+        )
+    return int(text)
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise _Refused("VX007", f"{text[:40]} is too large for a number", "no field takes one", re.escape(text))
+    return value
+
+
+_STRING = r'"(?:[^"\\]|\\.)*+"'
+
+
+def _json_lexeme(text: str, pattern: str) -> Place:
+    for found in re.finditer(rf"{_STRING}|({pattern})(?![\w.+-])", text):
+        if found[1]:
+            return place_at(text, found.start(), found.end())
+    return Place(1, 1, 1, 1)
+
+
+def _json_duplicates(text: str, file: str) -> tuple[Diagnostic, ...]:
+    from vxconf.places import json_duplicates  # noqa: PLC0415  only a failing file pays for tree-sitter
+
+    return tuple(_twice(text, file, start, end, key) for start, end, key in json_duplicates(text))
+
+
+def _json_message(message: str, text: str, offset: int) -> str:
+    if offset >= len(text.rstrip()):
+        return "the file ends too early"
+    return _lower(message)
+
+
+def _json_advice(text: str, offset: int) -> str:
+    rest = text[offset : offset + 8]
+    before = text[:offset].rstrip()
+    if rest.startswith(("//", "/*", "#")):
+        return "JSON has no comments; vx.toml has"
+    if before.endswith(",") and rest[:1] in {"}", "]"}:
+        return "remove the comma before the bracket"
+    if rest.startswith("'"):
+        return "strings take double quotes"
+    if re.match(r"True|False|None", rest):
+        return "write true, false or null"
+    return ""
+
+
+def _refuse_lone_surrogates(text: str, file: str) -> None:
+    half = None
+    for found in re.finditer(r"\\(?:u([0-9a-fA-F]{4})|.)", text):
+        escape = (found[1] or "0000").lower()
+        low = "dc00" <= escape <= "dfff"
+        if half is not None:
+            if not low or found.start() != half.end():
+                break
+            half = None
+        elif low or "d800" <= escape <= "dbff":
+            half = found
+            if low:
+                break
+    if half is not None:
+        raise _unreadable(
+            file,
+            "VX009",
+            place_at(text, half.start(), half.end()),
+            f"{half[0]} is half of a character",
+            "write both halves, or the character itself",
+        )
+
+
+# --- both
+
+
+def _long_number(text: str, file: str) -> Unreadable:
+    found = max(re.finditer(rf"[0-9_]{{{MAX_DIGITS},}}", text), key=lambda m: len(m[0]), default=None)
+    start, end = (found.start(), found.end()) if found else (0, 1)
+    return _unreadable(
+        file,
+        "VX008",
+        place_at(text, start, end),
+        f"a number of {end - start:,} digits is too long",
+        "no field takes one",
+    )
+
+
+def _deep_place(text: str) -> tuple[int, int]:
+    """Where brackets are nested one deeper than allowed, outside strings and comments; the start when nowhere."""
+    depth = 0
+    for found in re.finditer(
+        r'"""(?s:[^\\]|\\.)*?"""|\'\'\'(?s:.)*?\'\'\'|"(?:[^"\\\n]|\\.)*+"|\'[^\'\n]*+\'|#[^\n]*+|[\[\]{}]', text
+    ):
+        if found[0] in {"[", "{"}:
+            depth += 1
+            if depth > MAX_DEPTH:
+                return found.start(), found.end()
+        elif found[0] in {"]", "}"}:
+            depth = max(0, depth - 1)
+    return 0, 0
