@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import venv
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,14 @@ WORKSPACES = Path(__file__).resolve().parents[2] / "fixtures" / "workspaces"
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A copy that a test may write in."""
+    """A copy that a test may write in; `programs` come first on the PATH."""
 
     root: Path
+    programs: str = os.defpath
 
     def vxconf(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """One run of the command in the root, `python` being the one that runs the tests."""
-        path = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
+        """One run of the command in the root."""
+        path = os.pathsep.join((self.programs, os.environ["PATH"]))
         return subprocess.run(
             [sys.executable, "-m", "vxconf", *arguments],
             cwd=self.root,
@@ -73,10 +75,20 @@ def sample(tmp_path: Path) -> Workspace:
     return Workspace((tmp_path / "sample").resolve())
 
 
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The `bin` of a virtual environment with the pytest that runs these tests."""
+    root = tmp_path_factory.mktemp("environment") / "venv"
+    venv.create(root, symlinks=True)
+    (site_packages,) = root.glob("lib/python3.*/site-packages")
+    (site_packages / "tests.pth").write_text(f"{Path(pytest.__file__).parent.parent}\n", encoding="utf-8")
+    return root / "bin"
+
+
 @pytest.fixture
-def python(tmp_path: Path) -> Workspace:
+def python(tmp_path: Path, environment: Path) -> Workspace:
     shutil.copytree(WORKSPACES / "py-project", tmp_path / "py-project", ignore=shutil.ignore_patterns("__pycache__"))
-    return Workspace((tmp_path / "py-project").resolve())
+    return Workspace((tmp_path / "py-project").resolve(), str(environment))
 
 
 @pytest.fixture(scope="session")

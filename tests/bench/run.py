@@ -1,0 +1,187 @@
+"""Prints the ratios this project watches, each measured in one run: `make bench`.
+
+Asserts nothing. The sides of a ratio take turns, so that a busy machine is busy for both, and the
+median of each counts. Absolute figures are only context for the ratio beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import sandbox
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+Measure = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """One line of the output: `subject` is divided by `base`; `budget` is what the design allows."""
+
+    name: str
+    base: Measure
+    subject: Measure
+    budget: str
+    rounds: int
+
+
+def _once(measure: Measure) -> float:
+    started = time.perf_counter()
+    measure()
+    return (time.perf_counter() - started) * 1000
+
+
+def _show(ratio: Ratio) -> None:
+    ratio.base()
+    ratio.subject()
+    pairs = [(_once(ratio.base), _once(ratio.subject)) for _ in range(ratio.rounds)]
+    base, subject = (statistics.median(side) for side in zip(*pairs, strict=True))
+    print(
+        f"{ratio.name:<62} {subject / base:6.2f}x  ({base:.1f} -> {subject:.1f} ms; budget {ratio.budget})", flush=True
+    )
+
+
+def _program(*arguments: str, cwd: str | None = None, statuses: tuple[int, ...] = (0,)) -> Measure:
+    def run() -> None:
+        done = subprocess.run(arguments, cwd=cwd, check=False, stdin=subprocess.DEVNULL, capture_output=True)
+        if done.returncode not in statuses:
+            raise RuntimeError(
+                f"{arguments[0]} exited {done.returncode}: {done.stderr.decode(errors='replace')[-500:]}"
+            )
+
+    return run
+
+
+class Box:
+    """Sandboxed commands of one session, in a workspace made for it."""
+
+    def __init__(self, session: sandbox.Session, root: str) -> None:
+        self.session = session
+        self.root = root
+
+    def command(self, command: str, *, read: tuple[str, ...] = (), observer: sandbox.Observer = "auto") -> Measure:
+        """A measure that runs `command` with the grants `read` and insists on exit 0."""
+        config = sandbox.ResolvedSandboxConfig(
+            platform="linux", workspace=self.root, project=os.path.join(self.root, "app"), allow_read=read
+        )
+        request = self.session.request(config, workspace_root=self.root)
+        environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
+
+        def run() -> None:
+            result = self.session.run(request, command=command, env=environment, observer=observer)
+            if result.exit_code != 0:
+                raise RuntimeError(f"{command} exited {result.exit_code}: {result.refusals} {result.stderr[-500:]!r}")
+
+        return run
+
+
+_LOOKS = """
+import os, sys, time
+names = sys.argv[3:]
+call = (lambda n: os.close(os.open(n, os.O_RDONLY))) if sys.argv[1] == "open" else os.stat
+for i in range(int(sys.argv[2])):
+    call(names[i % len(names)])
+"""
+
+
+def _engine(box: Box, rounds: int) -> list[Ratio]:
+    app = os.path.join(box.root, "app")
+    os.makedirs(os.path.join(app, "src"))
+    os.makedirs(os.path.join(app, "many"))
+    many = tuple(os.path.join(app, "many", f"{index}.txt") for index in range(1000))
+    for path in (*many, *(os.path.join(app, "src", f"{index}.txt") for index in range(10))):
+        Path(path).write_text("x", encoding="utf-8")
+    looks = os.path.join(app, "src", "looks.py")
+    Path(looks).write_text(_LOOKS, encoding="utf-8")
+    source = (os.path.join(app, "src") + "/",)
+    names = " ".join(f"src/{index}.txt" for index in range(10))
+    python = os.path.realpath(sys.executable)
+
+    def looking(call: str, count: int) -> tuple[Measure, Measure]:
+        command = f"{python} -I -S src/looks.py {call} {count} {names}"
+        return box.command(command, read=source, observer="none"), box.command(command, read=source)
+
+    bare = _program("bwrap", "--unshare-all", "--ro-bind", "/", "/", "true")
+    opens, stats = looking("open", 2000), looking("stat", 20000)
+    return [
+        Ratio("sandboxed `true` / bare bwrap --unshare-all true", bare, box.command("true"), "3", rounds * 3),
+        Ratio("2,000 opens of granted files, observed / not", *opens, "1.1", rounds),
+        Ratio("20,000 stats of granted files, observed / not", *stats, "1.1", rounds),
+        Ratio(
+            "start with 1,000 one-file grants / with one",
+            box.command("true", read=many[:1]),
+            box.command("true", read=many),
+            "4",
+            rounds,
+        ),
+    ]
+
+
+def _check(root: str, rounds: int) -> list[Ratio]:
+    task = '[tasks.{name}.exec]\ncommand = "true"\n\n[tasks.{name}.exec.sandbox.allow]\nread = ["."]\n\n'
+    text = "".join(task.format(name=name) for name in ("build", "test", "lint"))
+    files = []
+    for index in range(1000):
+        directory = os.path.join(root, f"p{index}")
+        os.makedirs(directory)
+        files.append(os.path.join(directory, "vx.toml"))
+        Path(files[-1]).write_text(text, encoding="utf-8")
+    check = (sys.executable, "-m", "vxconf", "check")
+    schema = str(REPOSITORY / "schema" / "vx.schema.json")
+    other = (sys.executable, "-m", "check_jsonschema", "--schemafile", schema)
+    return [
+        Ratio(
+            "vxconf check of one file / python -c pass",
+            _program(sys.executable, "-c", "pass"),
+            _program(*check, files[0], cwd=root),
+            "4",
+            rounds * 3,
+        ),
+        Ratio(
+            "check-jsonschema of 1,000 files x 3 tasks / vxconf check",
+            _program(*check, *files, cwd=root),
+            _program(*other, *files, cwd=root),
+            "at least 8",
+            max(1, rounds // 3),
+        ),
+    ]
+
+
+def main() -> None:
+    """Measures everything and prints one line for each ratio."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=9, help="pairs to measure for each ratio")
+    rounds = parser.parse_args().rounds
+    print(
+        f"{time.strftime('%Y-%m-%d')}  {platform.platform()}  {os.cpu_count()} CPUs  Python {platform.python_version()}"
+    )
+    scratch = os.path.realpath(tempfile.mkdtemp(prefix="vxconf-bench-"))
+    try:
+        for ratio in _check(os.path.join(scratch, "files"), rounds):
+            _show(ratio)
+        report = sandbox.probe()
+        if not report.available:
+            print(f"no sandbox can be built here: {report.reason}")
+            return
+        print(f"observer: {report.observer}")
+        with sandbox.Session() as session:
+            for ratio in _engine(Box(session, os.path.join(scratch, "workspace")), rounds):
+                _show(ratio)
+    finally:
+        shutil.rmtree(scratch)
+
+
+if __name__ == "__main__":
+    main()
