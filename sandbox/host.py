@@ -1,0 +1,76 @@
+"""EFFECT: asks this machine for the facts a plan needs."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+from sandbox.facts import HostFacts, Kind
+
+
+class HostFiles:
+    """The host's own file system (`sandbox.facts.Files`); what cannot be looked at is not there."""
+
+    def kind(self, path: str) -> Kind | None:
+        """The kind of the name itself."""
+        try:
+            mode = os.lstat(path).st_mode
+        except (OSError, ValueError):
+            return None
+        if stat.S_ISDIR(mode):
+            return Kind.DIRECTORY
+        if stat.S_ISREG(mode):
+            return Kind.FILE
+        return Kind.LINK if stat.S_ISLNK(mode) else Kind.OTHER
+
+    def readlink(self, path: str) -> str:
+        """The text of a link."""
+        return os.readlink(path)
+
+    def entries(self, path: str) -> tuple[str, ...]:
+        """Sorted names in a directory; empty when it cannot be listed."""
+        try:
+            return tuple(sorted(os.listdir(path)))
+        except (OSError, ValueError):
+            return ()
+
+
+def home_directory() -> str:
+    """The user's home: `HOME`, else the password database's; canonical, `/` when there is none."""
+    home = os.environ.get("HOME", "")
+    if not os.path.isabs(home):
+        import pwd  # noqa: PLC0415  only where HOME is missing
+
+        try:
+            home = pwd.getpwuid(os.getuid()).pw_dir
+        except KeyError:
+            home = "/"
+    return os.path.realpath(home)
+
+
+def temp_root() -> str:
+    """The directory that holds every task's temporary directory; it may not exist yet.
+
+    `$VX_TMPDIR`, else `$TMPDIR`, else `/tmp`, and below it one directory a user.
+    """
+    for name in ("VX_TMPDIR", "TMPDIR"):
+        value = os.environ.get(name, "")
+        if value:
+            break
+    else:
+        value = "/tmp"  # noqa: S108  the directory below it is made with care: see `sandbox.temporary`
+    return os.path.join(os.path.realpath(value), f"vx-{os.getuid()}")
+
+
+def host_facts() -> HostFacts:
+    """What planning depends on besides files."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    interpreter = {sys.prefix, sys.base_prefix, os.path.dirname(sys.executable) or sys.prefix}
+    protected = {os.path.realpath(p) for p in (*interpreter, os.path.join(package, "sandbox"), os.path.join(package, "vxconf"))}
+    return HostFacts(
+        platform="macos" if sys.platform == "darwin" else "linux",
+        home=home_directory(),
+        temp_root=temp_root(),
+        protected=tuple(sorted(protected)),
+    )

@@ -1,0 +1,183 @@
+"""EFFECT: bubblewrap as an anchor: it makes every namespace but the pid one and waits at a gate.
+
+The anchor's processes carry no filter, so they stay out of the task's pid namespace, and they are gone before the
+command starts: the namespaces live on in process 1.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import time
+from dataclasses import dataclass
+
+from sandbox.errors import NotStarted
+
+# dash redirects descriptors of one digit only
+_GATE = 9
+_INFO = 8
+_GATE_SCRIPT = f"echo >&{_GATE}; read _ <&{_GATE}"
+# helpers never run with a task's environment
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+_SETUP_SECONDS = 30.0
+
+
+def bwrap_argv(bwrap: str) -> tuple[str, ...]:
+    """The anchor's command line, the same for every task: what differs is mounted by the joiner.
+
+    The root is bound writable here and made read-only by the joiner in one call, since a writable grant is a copy
+    of it; no process but the gate's shell, which runs no text of a task, exists before that.
+    """
+    return (
+        bwrap,
+        "--unshare-user",
+        "--disable-userns",
+        "--unshare-net",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+        "--cap-drop",
+        "ALL",
+        "--die-with-parent",
+        "--new-session",
+        "--bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--info-fd",
+        str(_INFO),
+        "--",
+        "/bin/sh",
+        "-c",
+        _GATE_SCRIPT,
+    )
+
+
+@dataclass(slots=True)
+class Anchor:
+    """A waiting anchor.
+
+    Attributes:
+        pid: bubblewrap's own process, a child of the caller.
+        inside: a process in the new namespaces, as the host numbers it.
+    """
+
+    pid: int
+    inside: int
+    gate: socket.socket
+
+    def release(self) -> None:
+        """Open the gate: the anchor's processes end."""
+        self.gate.close()
+
+
+def start(bwrap: str) -> Anchor:
+    """Start an anchor and wait until its mounts stand.
+
+    Raises:
+        NotStarted: bubblewrap is missing, or said why it could not.
+    """
+    gate, gate_inside = socket.socketpair()
+    info_read, info_write = os.pipe()
+    errors_read, errors_write = os.pipe()
+    null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+    # dup2 onto itself would keep close-on-exec, and a later dup2 could overwrite a descriptor still needed
+    high = [_raised(fd) for fd in (gate_inside.detach(), info_write, errors_write, null)]
+    try:
+        pid = os.posix_spawn(
+            bwrap,
+            bwrap_argv(bwrap),
+            _ENVIRONMENT,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, high[0], _GATE),
+                (os.POSIX_SPAWN_DUP2, high[1], _INFO),
+                (os.POSIX_SPAWN_DUP2, high[3], 0),
+                (os.POSIX_SPAWN_DUP2, high[3], 1),
+                (os.POSIX_SPAWN_DUP2, high[2], 2),
+            ],
+        )
+    except OSError as error:
+        gate.close()
+        for fd in (info_read, errors_read):
+            os.close(fd)
+        raise NotStarted(
+            f"cannot execute {bwrap}: {error.strerror}", hint="install bubblewrap (Debian: apt install bubblewrap)"
+        ) from error
+    finally:
+        for fd in high:
+            os.close(fd)
+    try:
+        info = _until_gate(gate, info_read, errors_read)
+    except BaseException:
+        gate.close()
+        raise
+    finally:
+        os.close(info_read)
+        os.close(errors_read)
+    return Anchor(pid, info, gate)
+
+
+def _raised(fd: int) -> int:
+    """The descriptor moved above every number the anchor uses, close-on-exec."""
+    import fcntl  # noqa: PLC0415  loaded long before by the kernel room
+
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 16)
+    os.close(fd)
+    return moved
+
+
+def _until_gate(gate: socket.socket, info: int, errors: int) -> int:
+    deadline = time.monotonic() + _SETUP_SECONDS
+    description, said, spoke = b"", b"", False
+    poll = select.poll()
+    for fd in (gate.fileno(), info, errors):
+        poll.register(fd, select.POLLIN)
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise NotStarted(f"bubblewrap did not finish within {_SETUP_SECONDS:.0f} s", hint=_told(said))
+        for fd, _ in poll.poll(left * 1000):
+            if fd == gate.fileno():
+                if not gate.recv(16):
+                    raise _refused(said + _rest(errors))
+                spoke = True
+                poll.unregister(fd)
+            elif data := os.read(fd, 4096):
+                if fd == info:
+                    description += data
+                else:
+                    said += data
+            else:
+                poll.unregister(fd)
+        # the description comes in several writes
+        if spoke and description.rstrip().endswith(b"}"):
+            return int(json.loads(description)["child-pid"])
+
+
+def _rest(fd: int) -> bytes:
+    os.set_blocking(fd, False)
+    data = b""
+    try:
+        while chunk := os.read(fd, 4096):
+            data += chunk
+    except BlockingIOError:
+        pass
+    return data
+
+
+def _told(said: bytes) -> str:
+    return said.decode("utf-8", "replace").strip()[:500]
+
+
+def _refused(said: bytes) -> NotStarted:
+    text = _told(said)
+    hint = "run `vxconf doctor` for the cause"
+    if "uid map" in text or "uid_map" in text or "user namespace" in text or "Operation not permitted" in text:
+        hint = (
+            "this machine refuses user namespaces to bubblewrap (kernel.unprivileged_userns_clone, "
+            "user.max_user_namespaces, an AppArmor profile, or a container's seccomp profile)"
+        )
+    return NotStarted(f"bubblewrap could not build the sandbox: {text or 'it ended without a word'}", hint=hint)

@@ -1,0 +1,140 @@
+"""EFFECT: process 1 of a task's pid namespace: disarms itself, installs the filter, runs the command and reaps.
+
+Invariant: nothing unfiltered and nothing with a capability ever runs in the task's pid namespace once the command
+does. Everything this process needs is imported before it is forked: an import after the mounts could not find its
+file, or would be taken for the task's.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+from typing import TYPE_CHECKING, NoReturn
+
+from sandbox.linux import kernel
+
+if TYPE_CHECKING:
+    from sandbox.linux.messages import Spec
+
+#: How process 1 ends: a wait status (or -1) and an errno of execve (or 0).
+OUTCOME = struct.Struct("<ii")
+
+_SETUP_FAILED = 125
+# what Python or this engine handles or ignores, and a command expects at its default
+_CHANGED_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGINT, signal.SIGTERM)
+
+
+def run(
+    spec: Spec,
+    inner: int,
+    program: bytes,
+    link: socket.socket,
+    *,
+    listener: bool,
+    masked: bool,
+    limits: tuple[int, int],
+) -> NoReturn:
+    """Become process 1 and never return.
+
+    Args:
+        inner: a descriptor of the user namespace the command belongs in.
+        program: the filter.
+        link: to the warden.
+        masked: whether a mask stands, for the warden's report.
+        limits: the executor's own limits on open files, soft and hard.
+    """
+    try:
+        # a namespace's first process is spared every signal it has no handler for, its own children's KILL included
+        for number in _CHANGED_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        kernel.mount_proc()
+        _enter_user(inner)
+        os.setsid()
+        os.chdir(spec.cwd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        kernel.drop_every_capability()
+        kernel.forbid_attaching()
+        _wait_for_warden(link)
+        descriptor = kernel.install_filter(program, listener=listener)
+        # a second word, so that the warden holds the listener before the first call that stops at it
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        word = b"armed %f %d %d" % (usage.ru_utime + usage.ru_stime, usage.ru_maxrss, masked)
+        socket.send_fds(link, [word], [descriptor] if listener else [])
+        _close_all_but(link.fileno())
+        status = _command(spec, link)
+    except BaseException as error:  # noqa: BLE001  whatever it is, the warden must hear of it
+        _tell(link, b"failed " + reason(error))
+        os._exit(_SETUP_FAILED)
+    _tell(link, b"ended " + OUTCOME.pack(*status))
+    os._exit(0)
+
+
+def reason(error: BaseException) -> bytes:
+    """What the warden is told of an error."""
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}".encode("utf-8", "surrogateescape")
+    return str(error).encode("utf-8", "surrogateescape") or type(error).__name__.encode()
+
+
+def _tell(link: socket.socket, word: bytes) -> None:
+    try:
+        link.send(word)
+    except OSError:  # the warden is gone, and this process with it in a moment
+        os._exit(_SETUP_FAILED)
+
+
+def _enter_user(inner: int) -> None:
+    try:
+        kernel.setns(inner, "user")
+    except OSError as error:
+        # bwrap makes no second user namespace where the first already is the caller's own
+        if error.errno != 22:
+            raise
+
+
+def _wait_for_warden(link: socket.socket) -> None:
+    """The parent is the warden only once the joiner is gone, and the death signal names the parent of that moment."""
+    if link.recv(16) != b"go":
+        os._exit(_SETUP_FAILED)
+    kernel.die_with_parent(signal.SIGKILL)
+    poll = select.poll()
+    poll.register(link.fileno(), select.POLLIN)
+    if any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0)):
+        os._exit(_SETUP_FAILED)
+
+
+def _close_all_but(keep: int) -> None:
+    if keep > 3:
+        os.closerange(3, keep)
+    os.closerange(keep + 1, 1 << 20)
+
+
+def _command(spec: Spec, link: socket.socket) -> tuple[int, int]:
+    """Fork the command, reap until it has ended, return its wait status."""
+    report, report_inside = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(report)
+            os.setsid()
+            # the kernel tells the warden the sender's number on the host
+            link.send(b"forked")
+            link.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())
+            os.execve(spec.command[0], list(spec.command), spec.environment)  # noqa: S606  the task itself
+        except OSError as error:
+            os.write(report_inside, struct.pack("<i", error.errno or 1))
+        except BaseException:  # noqa: BLE001  a forked child must never run its parent's code
+            os.write(report_inside, struct.pack("<i", 8))
+        os._exit(127)
+    os.close(report_inside)
+    failed = os.read(report, 4)
+    os.close(report)
+    while True:
+        pid, status = os.waitpid(-1, 0)
+        if pid == child:
+            return status, struct.unpack("<i", failed)[0] if failed else 0

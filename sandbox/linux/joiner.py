@@ -1,0 +1,198 @@
+"""EFFECT: enters the anchor's namespaces, makes the pid namespace and mounts the plan; one short-lived process.
+
+Invariants:
+1. Every source is opened with no link followed and nothing above it: a link planted after planning moves nothing.
+2. Sources are taken from the host's own tree, never from below a mount of this plan.
+3. Whatever is not granted is read-only before the first writable grant is attached.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import stat
+from typing import TYPE_CHECKING
+
+from sandbox.linux import kernel
+from sandbox.plan.ops import Bind, Cover, Empty, Link, Operation, Seal, Way
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# on the anchor's own /dev, a file system of the sandbox alone: a place to mount without touching the host
+_NEST = "/dev/.vx"
+
+
+class Vanished(OSError):
+    """A source changed between planning and mounting; a second attempt may succeed."""
+
+
+def enter(anchor: int, *, fuse: bool) -> tuple[int, int | OSError]:
+    """Enter every namespace of the process `anchor` but its inner user namespace; make a pid namespace.
+
+    Args:
+        anchor: a process of the anchor, as the host numbers it.
+        fuse: whether to open `/dev/fuse` on the way.
+
+    Returns:
+        The descriptor of the inner user namespace, and that of `/dev/fuse` or why there is none.
+    """
+    descriptors = {
+        name: os.open(f"/proc/{anchor}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        for name in ("net", "ipc", "uts", "cgroup", "mnt")
+    }
+    inner = os.open(f"/proc/{anchor}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+    outer = kernel.owning_user_namespace(descriptors["mnt"])
+    kernel.setns(outer, "user")
+    device: int | OSError = OSError("not asked for")
+    if fuse:
+        try:
+            # after the user namespace: the mount wants a descriptor opened in its own
+            device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            device = error
+    for name in ("net", "ipc", "uts", "cgroup", "mnt"):
+        kernel.setns(descriptors[name], name)
+        os.close(descriptors[name])
+    os.close(outer)
+    kernel.unshare("pid")
+    return inner, device
+
+
+def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> None:
+    """Carry out the plan in the current mount namespace.
+
+    Args:
+        operations: parents before children.
+        nest: makes the detached file system that holds everything a cover shows (a mask or a tmpfs), its tree
+            being the absolute names of the plan; called once the root is read-only.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    root = os.open("/", os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
+    sources = _Sources(root)
+    covers = [op.path for op in operations if isinstance(op, Cover)]
+    for cover in covers:
+        sources.keep(cover)
+    writable = {op.path: sources.clone(op) for op in operations if isinstance(op, Bind) and op.writable}
+    kernel.set_mount_attributes(kernel.AT_FDCWD, "/", add=kernel.MOUNT_ATTR_RDONLY)
+    # device nodes, /dev/shm and /dev/pts are the sandbox's own
+    kernel.set_mount_attributes(kernel.AT_FDCWD, "/dev", remove=kernel.MOUNT_ATTR_RDONLY)
+    if not os.statvfs("/").f_flag & os.ST_RDONLY:
+        raise OSError("the root did not become read-only")
+    os.mkdir(_NEST, 0o755)
+    kernel.attach_mount_at(nest(), _NEST)
+    shown = os.open(_NEST, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
+    for op in operations:
+        if isinstance(op, Cover):
+            _attach(kernel.clone_tree(shown, op.path.lstrip("/") or "."), op.path)
+        elif isinstance(op, Bind):
+            tree = writable.pop(op.path, -1)
+            if tree < 0:
+                tree = sources.clone(op)
+                kernel.set_mount_attributes(tree, "", add=kernel.MOUNT_ATTR_RDONLY)
+            _attach(tree, op.path)
+        elif isinstance(op, (Empty, Seal)) and not _in_cover(op.path, covers):
+            _attach(kernel.clone_tree(shown, op.path.lstrip("/")), op.path)
+    os.close(shown)
+    sources.close()
+    kernel.detach(_NEST)
+    os.rmdir(_NEST)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def _in_cover(path: str, covers: list[str]) -> bool:
+    return any(path.startswith(cover.rstrip("/") + "/") for cover in covers)
+
+
+def _attach(tree: int, path: str) -> None:
+    try:
+        kernel.attach_mount_at(tree, path)
+    finally:
+        os.close(tree)
+
+
+class _Sources:
+    """The host's tree as it was before anything was mounted over it."""
+
+    def __init__(self, root: int) -> None:
+        self._roots: list[tuple[str, int]] = [("/", root)]
+
+    def keep(self, directory: str) -> None:
+        self._roots.append((directory.rstrip("/") + "/", self._open(directory, os.O_PATH | os.O_DIRECTORY)))
+        self._roots.sort(key=lambda pair: -len(pair[0]))
+
+    def clone(self, op: Bind) -> int:
+        fd = self._open(op.path, os.O_PATH)
+        try:
+            is_directory = stat.S_ISDIR(os.fstat(fd).st_mode)
+            if is_directory != op.directory:
+                kind = "a directory" if is_directory else "not a directory"
+                raise Vanished(20, f"it became {kind} while the sandbox was being built", op.path)
+            return kernel.clone_tree(fd)
+        finally:
+            os.close(fd)
+
+    def _open(self, path: str, flags: int) -> int:
+        slashed = path.rstrip("/") + "/"
+        for directory, fd in self._roots:
+            if slashed.startswith(directory):
+                try:
+                    return kernel.open_beneath(fd, path[len(directory) :], flags)
+                except OSError as error:
+                    raise Vanished(error.errno, error.strerror, path) from error
+        raise OSError(f"{path} is not absolute")
+
+    def close(self) -> None:
+        for _, fd in self._roots:
+            os.close(fd)
+
+
+def plain_cover(operations: tuple[Operation, ...]) -> int:
+    """A read-only tmpfs that shows what the mask would, where there is no mask; nothing asked of it is seen."""
+    mount = kernel.new_mount("tmpfs", {"mode": "0755", "size": "64m"})
+    made: set[str] = {""}
+    for op in operations:
+        relative = op.path.strip("/")
+        if isinstance(op, (Cover, Way, Empty)) or (isinstance(op, Bind) and op.directory):
+            _directory(mount, relative, made)
+        elif isinstance(op, (Bind, Seal, Link)):
+            _directory(mount, os.path.dirname(relative), made)
+            if relative in made:
+                continue
+            made.add(relative)
+            if isinstance(op, Link):
+                os.symlink(op.target, relative, dir_fd=mount)
+            else:
+                mode = 0o000 if isinstance(op, Seal) else 0o444
+                os.close(os.open(relative, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode, dir_fd=mount))
+    kernel.set_mount_attributes(mount, "", add=kernel.MOUNT_ATTR_RDONLY)
+    return mount
+
+
+def _directory(mount: int, relative: str, made: set[str]) -> None:
+    if relative in made:
+        return
+    _directory(mount, os.path.dirname(relative), made)
+    os.mkdir(relative, 0o755, dir_fd=mount)
+    made.add(relative)
+
+
+def mask_mount(device: int) -> int:
+    """A detached FUSE mount over an opened `/dev/fuse`; whoever reads the device answers."""
+    return kernel.new_mount(
+        "fuse",
+        {
+            "fd": str(device),
+            "rootmode": "40000",
+            # as this user namespace numbers them
+            "user_id": str(os.getuid()),
+            "group_id": str(os.getgid()),
+        },
+    )
+
+
+def send(link: socket.socket, word: bytes, *fds: int) -> None:
+    """One word to the warden, with descriptors."""
+    socket.send_fds(link, [word], list(fds))

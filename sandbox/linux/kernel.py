@@ -1,0 +1,204 @@
+"""EFFECT: the kernel calls Python has no name for; each raises `OSError` with what it was about.
+
+The new mount calls have one number on every architecture (they were added after the tables were unified).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import platform
+import struct
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+NS_GET_USERNS = 0xB701  # ioctl_ns(2)
+CLONE_NEW = {
+    "user": 0x10000000,
+    "net": 0x40000000,
+    "ipc": 0x08000000,
+    "uts": 0x04000000,
+    "cgroup": 0x02000000,
+    "pid": 0x20000000,
+    "mnt": 0x00020000,
+}
+
+AT_FDCWD = -100
+AT_EMPTY_PATH = 0x1000
+AT_RECURSIVE = 0x8000
+OPEN_TREE_CLONE = 1
+OPEN_TREE_CLOEXEC = os.O_CLOEXEC
+MOVE_MOUNT_F_EMPTY_PATH = 4
+MOVE_MOUNT_T_EMPTY_PATH = 0x40
+MOUNT_ATTR_RDONLY = 1
+MOUNT_ATTR_NOSUID = 2
+MOUNT_ATTR_NODEV = 4
+RESOLVE_NO_MAGICLINKS = 2
+RESOLVE_NO_SYMLINKS = 4
+RESOLVE_BENEATH = 8
+FSCONFIG_SET_STRING = 1
+FSCONFIG_CMD_CREATE = 6
+
+_SYS_OPEN_TREE = 428
+_SYS_MOVE_MOUNT = 429
+_SYS_FSOPEN = 430
+_SYS_FSCONFIG = 431
+_SYS_FSMOUNT = 432
+_SYS_OPENAT2 = 437
+_SYS_MOUNT_SETATTR = 442
+_SYS_SECCOMP = {"x86_64": 317, "aarch64": 277}
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_PR_CAPBSET_DROP = 24
+_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
+_PR_CAP_AMBIENT = 47
+_PR_CAP_AMBIENT_CLEAR_ALL = 4
+
+_SECCOMP_SET_MODE_FILTER = 1
+_FLAG_NEW_LISTENER = 8
+# without it a signal restarts the notified call for ever: Go preempts its threads with one (Linux 5.19)
+_FLAG_WAIT_KILLABLE_RECV = 32
+
+_CAPABILITY_VERSION_3 = 0x20080522
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), what)
+    return result
+
+
+def _syscall(what: str, number: int, *arguments: int | bytes | None) -> int:
+    converted = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    return _checked(int(_libc.syscall(ctypes.c_long(number), *converted)), what)
+
+
+def setns(fd: int, kind: str) -> None:
+    """Enter the namespace `fd` names, which must be of `kind`."""
+    _checked(int(_libc.setns(fd, CLONE_NEW[kind])), f"entering the {kind} namespace")
+
+
+def unshare(kind: str) -> None:
+    """Make a new namespace of `kind`; a pid namespace is for the children alone."""
+    _checked(int(_libc.unshare(CLONE_NEW[kind])), f"making a {kind} namespace")
+
+
+def owning_user_namespace(fd: int) -> int:
+    """A descriptor of the user namespace that owns the namespace `fd` names."""
+    return fcntl.ioctl(fd, NS_GET_USERNS)
+
+
+def open_beneath(directory: int, path: str, flags: int) -> int:
+    """Open `path` below `directory` and follow no link anywhere on the way.
+
+    An empty or `.` path is the directory itself.
+    """
+    how = struct.pack("<QQQ", flags | os.O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_BENEATH)
+    return _syscall(path, _SYS_OPENAT2, directory, os.fsencode(path or "."), how, len(how))
+
+
+def clone_tree(fd: int, path: str = "") -> int:
+    """A detached copy of the mounts at `path` below `fd`, with everything mounted under it."""
+    flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | (0 if path else AT_EMPTY_PATH)
+    return _syscall(path or "a copy of a mount", _SYS_OPEN_TREE, fd, os.fsencode(path), flags)
+
+
+def set_mount_attributes(fd: int, path: str, *, add: int = 0, remove: int = 0) -> None:
+    """Change the attributes of a mount and of every mount below it, all or none (Linux 5.12)."""
+    attributes = struct.pack("<QQQQ", add, remove, 0, 0)
+    flags = AT_RECURSIVE | (0 if path else AT_EMPTY_PATH)
+    _syscall(path or "a mount", _SYS_MOUNT_SETATTR, fd, os.fsencode(path), flags, attributes, len(attributes))
+
+
+def attach_mount(tree: int, target: int) -> None:
+    """Put the detached mount `tree` over what the descriptor `target` names."""
+    flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH
+    _syscall("attaching a mount", _SYS_MOVE_MOUNT, tree, b"", target, b"", flags)
+
+
+def attach_mount_at(tree: int, path: str) -> None:
+    """Put the detached mount `tree` at the absolute `path`."""
+    _syscall(path, _SYS_MOVE_MOUNT, tree, b"", AT_FDCWD, os.fsencode(path), MOVE_MOUNT_F_EMPTY_PATH)
+
+
+def new_mount(kind: str, options: dict[str, str]) -> int:
+    """A detached mount of a file system `kind`; nosuid, nodev."""
+    context = _syscall(f"a {kind} file system", _SYS_FSOPEN, kind.encode(), 1)
+    try:
+        for key, value in options.items():
+            _syscall(
+                f"{kind} option {key}", _SYS_FSCONFIG, context, FSCONFIG_SET_STRING, key.encode(), value.encode(), 0
+            )
+        _syscall(f"a {kind} file system", _SYS_FSCONFIG, context, FSCONFIG_CMD_CREATE, None, None, 0)
+        return _syscall(f"a {kind} mount", _SYS_FSMOUNT, context, 1, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+    finally:
+        os.close(context)
+
+
+def mount_proc() -> None:
+    """A fresh `/proc` of the caller's pid namespace; nosuid, nodev, noexec."""
+    _checked(int(_libc.mount(b"proc", b"/proc", b"proc", 2 | 4 | 8, None)), "mounting /proc")
+
+
+def detach(path: str) -> None:
+    """Take a mount away lazily (MNT_DETACH), whatever still uses it."""
+    _checked(int(_libc.umount2(os.fsencode(path), 2)), path)
+
+
+def become_subreaper() -> None:
+    """Orphans below this process become its own children."""
+    _checked(int(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)), "becoming a subreaper")
+
+
+def die_with_parent(signal: int) -> None:
+    """Have `signal` sent to this process when the thread that forked it ends."""
+    _checked(int(_libc.prctl(_PR_SET_PDEATHSIG, signal, 0, 0, 0)), "setting the parent-death signal")
+
+
+def forbid_attaching() -> None:
+    """No process without privilege may read or trace this one; execve undoes it."""
+    _checked(int(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)), "becoming undumpable")
+
+
+def drop_every_capability() -> None:
+    """Empty the bounding, ambient, permitted, effective and inheritable sets."""
+    with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as file:
+        last = int(file.read())
+    for capability in range(last + 1):
+        _checked(int(_libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)), "dropping a capability")
+    _checked(int(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)), "clearing ambient capabilities")
+    header = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
+    _checked(int(_libc.capset(header, bytes(24))), "dropping capabilities")
+
+
+def install_filter(program: bytes, *, listener: bool) -> int:
+    """Filter this thread and all it starts; sets no_new_privs.
+
+    Args:
+        program: cBPF instructions of eight bytes each.
+        listener: whether `SECCOMP_RET_USER_NOTIF` is used.
+
+    Returns:
+        The listener's descriptor, or -1 without one.
+    """
+    _checked(int(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)), "setting no_new_privs")
+    buffer = ctypes.create_string_buffer(program, len(program))
+    filter_program = _Program(len(program) // 8, ctypes.addressof(buffer))
+    flags = _FLAG_NEW_LISTENER | _FLAG_WAIT_KILLABLE_RECV if listener else 0
+    number = _SYS_SECCOMP[platform.machine()]
+    result = _libc.syscall(
+        ctypes.c_long(number),
+        ctypes.c_long(_SECCOMP_SET_MODE_FILTER),
+        ctypes.c_long(flags),
+        ctypes.byref(filter_program),
+    )
+    _checked(int(result), "installing the system call filter")
+    return int(result) if listener else -1

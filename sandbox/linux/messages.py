@@ -1,0 +1,146 @@
+"""What the executor, the supervisor and a warden say to each other.
+
+One socket a run, between the executor and the run's warden: frames of a four-byte length and a pickle. Both
+ends are the same program under the same user, and nothing inside a sandbox ever holds the socket.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterator
+
+    from sandbox.contract import Access
+    from sandbox.plan.ops import Operation
+
+_LENGTH = struct.Struct("<I")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """All a warden needs to build one sandbox and run one command in it.
+
+    Attributes:
+        bwrap: absolute path of bubblewrap.
+        operations: the plan, parents before children.
+        boundary: directories in which every look at a hidden name must arrive.
+        command: the program and its arguments.
+        environment: exactly the command's.
+        observer: `auto`, `mask`, `notify` or `none`.
+        timeout: seconds for the command, or none; `grace`: seconds between TERM and KILL.
+    """
+
+    bwrap: str
+    operations: tuple[Operation, ...]
+    boundary: tuple[str, ...]
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    cwd: str
+    observer: str = "auto"
+    timeout: float | None = None
+    grace: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """The command is about to be executed behind finished walls."""
+
+    pid: int
+    observer: str
+    masked: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Calls observed since the last such message, each distinct one once."""
+
+    accesses: tuple[Access, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """Nothing of the command ran.
+
+    Attributes:
+        transient: whether a second attempt may succeed (a mount vanished while it was copied).
+    """
+
+    reason: str
+    hint: str = ""
+    transient: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """The command and everything it started are gone.
+
+    Attributes:
+        status: the command's wait status, `None` when process 1 went without telling it.
+        exec_errno: why the command could not be executed, 0 when it was.
+        incomplete: why the trace has a hole, empty when it has none.
+    """
+
+    status: int | None
+    exec_errno: int = 0
+    timed_out: bool = False
+    cpu_ms: float = 0.0
+    peak_rss_bytes: int | None = None
+    duration_ms: float = 0.0
+    incomplete: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """From the executor: send `number` to the command's group; `SIGKILL` ends the whole sandbox."""
+
+    number: int
+
+
+Message = Started | Seen | Failed | Finished | Signal | Spec
+
+
+def encode(message: Message) -> bytes:
+    """One frame."""
+    body = pickle.dumps(message, protocol=5)
+    return _LENGTH.pack(len(body)) + body
+
+
+@dataclass(slots=True)
+class Decoder:
+    """Frames out of a stream, however it was cut."""
+
+    _buffer: bytearray = field(default_factory=bytearray)
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """Every message that `data` completes."""
+        self._buffer += data
+        while len(self._buffer) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._buffer)
+            end = _LENGTH.size + length
+            if len(self._buffer) < end:
+                return
+            body = bytes(self._buffer[_LENGTH.size : end])
+            del self._buffer[:end]
+            yield pickle.loads(body)  # noqa: S301  both ends are ours
+
+
+def receive_one(connection: socket.socket) -> Message | None:
+    """Block for one message; `None` when the other end is gone."""
+    decoder = Decoder()
+    wanted = _LENGTH.size
+    head = b""
+    while len(head) < wanted:
+        data = connection.recv(wanted - len(head))
+        if not data:
+            return None
+        head += data
+        if len(head) == _LENGTH.size:
+            wanted += _LENGTH.unpack(head)[0]
+    for message in decoder.feed(head):
+        return message
+    return None

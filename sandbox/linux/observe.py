@@ -1,0 +1,235 @@
+"""EFFECT: reads a caller that stands still inside its call, and says what it meant to do.
+
+A caller stands still while its look waits in the mask, or its call waits at the listener. What is read here is for the
+report alone: another thread may change the memory a moment later, so no wall rests on it.
+"""
+
+from __future__ import annotations
+
+import errno as errors
+import os
+from typing import TYPE_CHECKING
+
+from sandbox.contract import Access, Intent
+from sandbox.linux import syscalls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.linux.notification import Notification
+    from sandbox.linux.numbers import Architecture
+
+#: Distinct calls remembered of one run; a task that makes more has a partial trace.
+DISTINCT_LIMIT = 100_000
+
+_PATH_MAX = 4096
+# names here are the task's own descriptors and devices, not places on the host
+_OWN = ("/proc/", "/dev/")
+
+
+class Gone(Exception):  # noqa: N818  not an error: a killed caller is nobody's fault
+    """The caller went away while it was being read."""
+
+
+class Recorder:
+    """Collects each distinct access once.
+
+    Attributes:
+        incomplete: why something was missed, empty while nothing was.
+    """
+
+    def __init__(self, architecture: Architecture) -> None:
+        self._architecture = architecture
+        self._known: set[tuple[str, Intent, str, str]] = set()
+        self._new: list[Access] = []
+        self.incomplete = ""
+
+    def drain(self) -> tuple[Access, ...]:
+        """What is new since the last call."""
+        new, self._new = tuple(self._new), []
+        return new
+
+    def notified(self, notification: Notification) -> None:
+        """A call that waits at the listener."""
+        call = syscalls.by_number(self._architecture, notification.number)
+        if call is None or notification.pid == 0:
+            self.incomplete = self.incomplete or f"a notified call could not be attributed (number {notification.number})"
+            return
+        try:
+            for asked, lexical, intent, follows in _paths(
+                self._architecture, notification.pid, call, notification.args
+            ):
+                self._add(notification.pid, call.name, intent, asked, _resolved(lexical, follows=follows), follows)
+        except Gone:
+            return
+
+    def looked(self, thread: int, hidden: str) -> None:
+        """A look at a hidden name in the mask.
+
+        Args:
+            thread: the caller, as the host numbers it.
+            hidden: absolute path of the first hidden name on the way.
+        """
+        try:
+            name, paths = self._standing(thread)
+        except Gone:
+            name, paths = "lookup", []
+        except PermissionError:
+            # it forbade being read: the look is all there is, and it counts as the more serious kind
+            self._add(thread, "lookup", Intent.OPEN, hidden, hidden, True)
+            return
+        for asked, lexical, intent, follows in paths:
+            path = _reaching(hidden, lexical)
+            if path:
+                self._add(thread, name, intent, asked, path, follows)
+                return
+        # another name than its arguments': a script's hidden interpreter, a call that is not in the tables
+        intent = Intent.EXEC if name in ("execve", "execveat") else Intent.PROBE
+        self._add(thread, name, intent, hidden, hidden, True)
+
+    def _standing(self, thread: int) -> tuple[str, list[tuple[str, str, Intent, bool]]]:
+        text = _read(f"/proc/{thread}/syscall", 512).decode("ascii", "replace")
+        try:
+            standing = syscalls.parse_syscall_line(text)
+        except syscalls.Unreadable as error:
+            raise Gone from error
+        if standing is None:
+            return "lookup", []
+        number, registers = standing
+        call = syscalls.by_number(self._architecture, number)
+        if call is None:
+            return f"syscall {number}", []
+        return call.name, list(_paths(self._architecture, thread, call, registers))
+
+    def _add(self, pid: int, operation: str, intent: Intent, asked: str, path: str, follows: bool) -> None:
+        key = (operation, intent, asked, path)
+        if key in self._known:
+            return
+        if len(self._known) >= DISTINCT_LIMIT:
+            self.incomplete = self.incomplete or f"more than {DISTINCT_LIMIT} distinct calls"
+            return
+        self._known.add(key)
+        self._new.append(
+            Access(
+                pid=pid,
+                process=_process(pid),
+                operation=operation,
+                intent=intent,
+                asked=asked,
+                path=path,
+                exists=os.path.lexists(path),
+                follows=follows,
+            )
+        )
+
+
+def _read(path: str, size: int) -> bytes:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError:
+        raise
+    except OSError as error:
+        raise Gone from error
+    try:
+        return os.read(fd, size)
+    except OSError as error:
+        if error.errno in (errors.EPERM, errors.EACCES):
+            raise PermissionError from error
+        raise Gone from error
+    finally:
+        os.close(fd)
+
+
+def _process(pid: int) -> str:
+    try:
+        return _read(f"/proc/{pid}/comm", 64).decode("utf-8", "replace").rstrip("\n")
+    except (Gone, PermissionError):
+        return ""
+
+
+def _memory(pid: int, requests: list[tuple[int, int]]) -> list[bytes]:
+    """Bytes of the caller's memory; fewer than asked for where a mapping ends."""
+    try:
+        fd = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError:
+        raise
+    except OSError as error:
+        raise Gone from error
+    try:
+        found = []
+        for address, size in requests:
+            try:
+                found.append(os.pread(fd, size, address) if address else b"")
+            except (OSError, OverflowError):  # EIO: no such page; the call itself will fail with EFAULT
+                found.append(b"")
+        return found
+    finally:
+        os.close(fd)
+
+
+def _paths(
+    architecture: Architecture, pid: int, call: syscalls.Call, registers: tuple[int, ...]
+) -> Iterator[tuple[str, str, Intent, bool]]:
+    """Each path of a call: as spelled, absolute with no link resolved, what is meant with it, whether followed."""
+    wanted = [(registers[argument.path], _PATH_MAX) for argument in call.paths]
+    if call.how >= 0:
+        wanted.append((registers[call.how], syscalls.OPEN_HOW_SIZE))
+    memory = _memory(pid, wanted)
+    how = None
+    if call.how >= 0:
+        try:
+            how = syscalls.open_how(memory.pop())
+        except syscalls.Unreadable:
+            how = None
+    flags = syscalls.flags_of(call, registers, how)
+    for argument, raw in zip(call.paths, memory, strict=True):
+        asked = os.fsdecode(raw.split(b"\0", 1)[0])
+        follows = syscalls.follows(architecture, call, argument, flags)
+        if asked.startswith("/"):
+            lexical = os.path.normpath(asked)
+            lexical = lexical[1:] if lexical.startswith("//") else lexical
+        elif asked or call.empty or call.null:
+            lexical = _base(pid, syscalls.descriptor(argument, registers))
+            if not lexical.startswith("/"):  # no such descriptor, or one that names no file
+                continue
+            if asked:
+                lexical = os.path.normpath(os.path.join(lexical, asked))
+        else:
+            continue
+        intent = argument.intent
+        if call.name in syscalls.OPENS:
+            intent = syscalls.open_intent(flags, exists=os.path.lexists(lexical))
+        yield asked, lexical, intent, follows
+
+
+def _base(pid: int, descriptor: int) -> str:
+    """The directory a relative path starts from, as the caller sees it."""
+    name = "cwd" if descriptor == syscalls.AT_FDCWD else f"fd/{descriptor}"
+    try:
+        return os.readlink(f"/proc/{pid}/{name}").removesuffix(" (deleted)")
+    except PermissionError:
+        raise
+    except OSError as error:
+        if name == "cwd":
+            raise Gone from error
+        return ""  # no such descriptor: the call fails with EBADF
+
+
+def _resolved(lexical: str, *, follows: bool) -> str:
+    if lexical.startswith(_OWN) or lexical in ("/proc", "/dev"):
+        return lexical
+    try:
+        if follows:
+            return os.path.realpath(lexical)
+        head, tail = os.path.split(lexical)
+        return os.path.join(os.path.realpath(head), tail)
+    except (OSError, ValueError):
+        return lexical
+
+
+def _reaching(hidden: str, lexical: str) -> str:
+    """The whole path asked for when the way to it leads through `hidden`, else an empty string."""
+    for path in (lexical, _resolved(lexical, follows=True)):
+        if path == hidden or path.startswith(hidden + "/"):
+            return path
+    return ""

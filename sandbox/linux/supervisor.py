@@ -1,0 +1,58 @@
+"""EFFECT: a session's fork server: single-threaded, small, started once; each task's warden is a fork of it.
+
+It holds no state of a task. It ends when the executor's end of its socket closes, and every warden with it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import sys
+
+from sandbox.linux import warden
+from sandbox.linux.messages import Failed, encode
+
+
+def main(descriptor: int) -> None:
+    """Serve forks until the executor is gone.
+
+    Args:
+        descriptor: a seqpacket socket; each packet brings the control socket and the three standard streams.
+    """
+    requests = socket.socket(fileno=descriptor)
+    requests.set_inheritable(False)
+    # wardens are never waited for: what they have to say they say to the executor
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    requests.send(b"ready")
+    # what stands now is shared by every fork; collecting it would copy its pages
+    gc.collect()
+    gc.freeze()
+    while True:
+        data, fds, _, _ = socket.recv_fds(requests, 16, 4, socket.MSG_CMSG_CLOEXEC)
+        if not data:
+            return
+        if len(fds) != 4:
+            for fd in fds:
+                os.close(fd)
+            continue
+        control = socket.socket(fileno=fds[0])
+        try:
+            pid = os.fork()
+        except OSError as error:
+            control.sendall(encode(Failed(reason=f"no process can be started: {error.strerror}")))
+            pid = -1
+        if pid == 0:
+            requests.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            warden.main(control, (fds[1], fds[2], fds[3]))
+        control.close()
+        for fd in fds[1:]:
+            os.close(fd)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,342 @@
+"""EFFECT: one process per task, in the host's namespaces: builds the sandbox, holds every door, reports who knocked.
+
+Invariants:
+1. Nothing of the command runs before the mask, the filter and the listener stand; what fails before is `Failed`.
+2. Every look and every notified call is answered, whatever fails in between: an unanswered one hangs its caller.
+3. A hole in what was seen is said (`Finished.incomplete`), never passed over.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import socket
+import time
+import traceback
+from typing import TYPE_CHECKING, NoReturn
+
+from sandbox.errors import NotStarted
+from sandbox.linux import anchor, filter as filters, init, joiner, kernel
+from sandbox.linux.doors import Doors
+from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Spec, Started, encode, receive_one
+from sandbox.linux.numbers import ARCHITECTURES
+from sandbox.linux.observe import Recorder
+
+if TYPE_CHECKING:
+    from sandbox.linux.numbers import Architecture
+
+_SETUP_SECONDS = 30.0
+_WORD = 4096
+_CREDENTIALS = 2  # SCM_CREDENTIALS
+
+
+def main(control: socket.socket, stdio: tuple[int, int, int]) -> NoReturn:
+    """Serve one task and end.
+
+    Args:
+        control: to the executor.
+        stdio: the command's standard streams.
+    """
+    code = 1
+    try:
+        kernel.die_with_parent(signal.SIGKILL)
+        kernel.become_subreaper()
+        spec = receive_one(control)
+        if isinstance(spec, Spec):
+            Warden(spec, control, stdio).run()
+            code = 0
+    except NotStarted as error:
+        _send(control, Failed(reason=error.message, hint=error.hint))
+    except BaseException as error:  # noqa: BLE001  the executor must hear of whatever it is
+        if os.environ.get("VXCONF_DEBUG"):
+            traceback.print_exc()
+        _send(control, Failed(reason=f"the sandbox's warden failed: {type(error).__name__}: {error}"))
+    os._exit(code)
+
+
+def _send(control: socket.socket, message: Failed | Finished | Seen | Started) -> None:
+    try:
+        control.sendall(encode(message))
+    except OSError:  # the executor is gone; so is the task, in a moment
+        os._exit(1)
+
+
+class Warden:
+    """The state of one task, from the anchor to the last reaped process."""
+
+    def __init__(self, spec: Spec, control: socket.socket, stdio: tuple[int, int, int]) -> None:
+        self._spec = spec
+        self._control = control
+        self._stdio = stdio
+        self._architecture: Architecture = ARCHITECTURES[os.uname().machine]
+        self._recorder = Recorder(self._architecture)
+        self._doors = Doors(spec.operations, spec.boundary, self._recorder)
+        self._decoder = Decoder()
+        self._poll = select.poll()
+        self._joiner_gone = False
+        self._first = 0
+        self._command = 0
+        self._armed = False
+        self._failure: Failed | None = None
+        self._outcome: tuple[int, int] | None = None
+        self._mark = (0.0, 0)
+        self._began = 0.0
+        self._deadline = time.monotonic() + _SETUP_SECONDS
+        self._timed_out = False
+        self._link_open = True
+        self._observer = "none"
+        self._usage: resource.struct_rusage | None = None
+
+    def run(self) -> None:
+        """Build, serve until everything inside is gone, report."""
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wake, wake_inside = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake_inside, warn_on_full_buffer=False)
+        self._anchor = anchor.start(self._spec.bwrap)
+        self._link, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._link.setblocking(False)
+        self._link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self._joiner = os.fork()
+        if self._joiner == 0:
+            signal.set_wakeup_fd(-1)
+            self._control.close()
+            self._link.close()
+            self._anchor.gate.close()
+            os.close(wake), os.close(wake_inside)
+            _build(self._spec, self._anchor.inside, inside, self._stdio, self._architecture, limits)
+        inside.close()
+        for fd in set(self._stdio):
+            os.close(fd)
+        for fd in (self._control.fileno(), self._link.fileno(), wake):
+            self._poll.register(fd, select.POLLIN)
+        self._wake = wake
+        while self._usage is None and self._failure is None:
+            self._turn()
+        self._finish()
+
+    def _turn(self) -> None:
+        timeout = max(0.0, self._deadline - time.monotonic()) * 1000 if self._deadline else None
+        events = self._poll.poll(timeout)
+        if not events and self._deadline and time.monotonic() >= self._deadline:
+            self._overdue()
+        for fd, event in events:
+            if fd == self._link.fileno():
+                self._hear_inside()
+            elif fd == self._control.fileno():
+                self._hear_executor()
+            elif fd == self._wake:
+                self._reap()
+            elif not self._doors.serve(fd, event):
+                self._poll.unregister(fd)
+        if accesses := self._recorder.drain():
+            _send(self._control, Seen(accesses=accesses))
+
+    def _overdue(self) -> None:
+        if not self._began:
+            self._fail(f"the sandbox did not stand within {_SETUP_SECONDS:.0f} s")
+        elif self._timed_out:
+            self._deadline = 0.0
+            self._kill()
+        else:
+            self._timed_out = True
+            self._deadline = time.monotonic() + self._spec.grace
+            self._signal(signal.SIGTERM)
+
+    def _fail(self, reason: str, *, transient: bool = False) -> None:
+        self._failure = self._failure or Failed(reason=reason, transient=transient)
+
+    def _kill(self) -> None:
+        if self._first:
+            os.kill(self._first, signal.SIGKILL)
+        else:
+            self._fail("the run was stopped before the command started")
+
+    def _signal(self, number: int) -> None:
+        if number == signal.SIGKILL or not self._command:
+            self._kill()
+        elif self._outcome is None:
+            try:
+                os.killpg(self._command, number)
+            except ProcessLookupError:
+                return
+
+    def _hear_executor(self) -> None:
+        data = self._control.recv(65536)
+        if not data:  # the executor is gone: nobody waits for this task any more
+            if self._first:
+                os.kill(self._first, signal.SIGKILL)
+            os._exit(1)
+        for message in self._decoder.feed(data):
+            if isinstance(message, Signal):
+                self._signal(message.number)
+
+    def _hear_inside(self) -> bool:
+        """Take one word from the joiner or process 1; false when none waits."""
+        try:
+            word, fds, sender = _receive(self._link)
+        except BlockingIOError:
+            return False
+        except ConnectionResetError:
+            word, fds, sender = b"", [], 0
+        if not word:
+            if self._link_open:
+                self._link_open = False
+                self._poll.unregister(self._link.fileno())
+            return False
+        kind, _, rest = word.partition(b" ")
+        if self._armed:
+            self._hear_first(kind, rest, sender)
+        else:
+            self._hear_builder(kind, rest, fds)
+        return True
+
+    def _hear_builder(self, kind: bytes, rest: bytes, fds: list[int]) -> None:
+        if kind == b"mask":
+            uid, gid = map(int, rest.split())
+            self._poll.register(self._doors.open_mask(fds[0], uid, gid), select.POLLIN)
+        elif kind == b"first":
+            self._first = int(rest)
+            self._greet()
+        elif kind == b"armed":
+            cpu, peak, masked = rest.split()
+            self._mark = (float(cpu), int(peak))
+            self._armed = True
+            if fds:
+                self._poll.register(self._doors.open_listener(fds[0]), select.POLLIN)
+            self._observer = ("mask" if masked == b"1" else "notify") if fds else "none"
+            self._anchor.release()
+        elif kind in (b"failed", b"vanished"):
+            self._fail(rest.decode("utf-8", "surrogateescape"), transient=kind == b"vanished")
+
+    def _hear_first(self, kind: bytes, rest: bytes, sender: int) -> None:
+        if kind == b"forked":
+            self._command = sender
+            self._began = time.monotonic()
+            self._deadline = self._began + self._spec.timeout if self._spec.timeout is not None else 0.0
+            _send(self._control, Started(pid=sender, observer=self._observer, masked=self._observer == "mask"))
+        elif kind == b"ended" and len(rest) == init.OUTCOME.size:
+            self._outcome = init.OUTCOME.unpack(rest)
+        elif kind == b"failed" and not self._began:
+            self._fail(rest.decode("utf-8", "surrogateescape"))
+
+    def _greet(self) -> None:
+        """Tell process 1 to go on once its parent is this process."""
+        if self._first and self._joiner_gone:
+            try:
+                self._link.send(b"go")
+            except OSError:  # it failed already and has said so
+                return
+
+    def _reap(self) -> None:
+        try:
+            os.read(self._wake, 4096)
+        except BlockingIOError:
+            pass
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self._joiner:
+                self._joiner_gone = True
+                while self._hear_inside():  # what it said last
+                    pass
+                if not self._first:
+                    self._fail(f"the sandbox could not be built (status {os.waitstatus_to_exitcode(status)})")
+                self._greet()
+            elif pid == self._first:
+                while self._hear_inside():
+                    pass
+                self._usage = usage
+            elif pid == self._anchor.pid and not self._armed:
+                self._fail("bubblewrap ended while the sandbox was being built")
+
+    def _finish(self) -> None:
+        if self._failure is None and not self._began:
+            self._fail("process 1 of the sandbox ended before the command started")
+        if self._failure is not None:
+            if self._first:
+                os.kill(self._first, signal.SIGKILL)
+            _send(self._control, self._failure)
+            return
+        if accesses := self._recorder.drain():
+            _send(self._control, Seen(accesses=accesses))
+        usage = self._usage
+        assert usage is not None
+        cpu = usage.ru_utime + usage.ru_stime - self._mark[0]
+        # process 1 starts at the forked interpreter's own mark: only a peak above it is the command's
+        peak = usage.ru_maxrss * 1024 if usage.ru_maxrss > self._mark[1] else None
+        _send(
+            self._control,
+            Finished(
+                status=self._outcome[0] if self._outcome else None,
+                exec_errno=self._outcome[1] if self._outcome else 0,
+                timed_out=self._timed_out,
+                cpu_ms=max(0.0, cpu * 1000),
+                peak_rss_bytes=peak,
+                duration_ms=(time.monotonic() - self._began) * 1000,
+                incomplete=self._recorder.incomplete,
+            ),
+        )
+
+
+def _receive(link: socket.socket) -> tuple[bytes, list[int], int]:
+    """One word: its bytes, the descriptors with it, and the sender's number on the host."""
+    space = socket.CMSG_SPACE(4 * 8) + socket.CMSG_SPACE(12)
+    word, ancillary, _, _ = link.recvmsg(_WORD, space, socket.MSG_CMSG_CLOEXEC)
+    fds: list[int] = []
+    sender = 0
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds += [int.from_bytes(data[i : i + 4], "little", signed=True) for i in range(0, len(data) & ~3, 4)]
+        elif level == socket.SOL_SOCKET and kind == _CREDENTIALS:
+            sender = int.from_bytes(data[:4], "little", signed=True)
+    return word, fds, sender
+
+
+def _build(
+    spec: Spec,
+    anchored: int,
+    link: socket.socket,
+    stdio: tuple[int, int, int],
+    architecture: Architecture,
+    limits: tuple[int, int],
+) -> NoReturn:
+    """The joiner's whole life."""
+    try:
+        inner, device = joiner.enter(anchored, fuse=spec.observer in ("auto", "mask"))
+        masked = isinstance(device, int)
+        if isinstance(device, OSError) and spec.observer == "mask":
+            raise NotStarted(f"/dev/fuse cannot be opened: {device.strerror or device}")  # noqa: TRY301
+        notify: filters.Notify = "none" if spec.observer == "none" else "writes" if masked else "all"
+
+        def nest() -> int:
+            if not isinstance(device, int):
+                return joiner.plain_cover(spec.operations)
+            mount = joiner.mask_mount(device)
+            joiner.send(link, b"mask %d %d" % (os.getuid(), os.getgid()), device)
+            os.close(device)
+            return mount
+
+        joiner.mount_plan(spec.operations, nest)
+        program = filters.program(architecture, notify=notify, refuse_unix_sockets=True)
+        first = os.fork()
+        if first == 0:
+            for number, fd in enumerate([os.dup(fd) for fd in stdio]):
+                os.dup2(fd, number)
+            init.run(spec, inner, program, link, listener=notify != "none", limits=limits, masked=masked)
+        joiner.send(link, b"first %d" % first)
+    except joiner.Vanished as error:
+        link.send(b"vanished " + f"{error.filename}: {error.strerror}".encode("utf-8", "surrogateescape"))
+    except NotStarted as error:
+        link.send(b"failed " + error.message.encode("utf-8", "surrogateescape"))
+    except BaseException as error:  # noqa: BLE001  whatever it is, the warden must hear of it
+        if os.environ.get("VXCONF_DEBUG"):
+            traceback.print_exc()
+        link.send(b"failed " + init.reason(error))
+    os._exit(0)
