@@ -1,0 +1,63 @@
+"""What the documents show is true: config blocks validate, commands and targets exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from vxconf.document import parse
+from vxconf.validate import validate
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGES = [*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").rglob("*.md"))]
+
+_BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def _blocks(language: str) -> list[object]:
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for match in _BLOCK.finditer(text):
+            if match[1] == language:
+                line = text.count("\n", 0, match.start()) + 1
+                found.append(pytest.param(match[2], id=f"{page.relative_to(REPOSITORY)}:{line}"))
+    return found
+
+
+@pytest.mark.parametrize("block", _blocks("toml"))
+def test_every_toml_block_is_a_valid_task_file(block: str) -> None:
+    # the file names the problem when there is one
+    assert [d.message for d in validate(parse(block.encode(), file="vx.toml"))] == []
+
+
+def test_there_are_toml_blocks_to_hold_to_that() -> None:
+    assert _blocks("toml")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_every_make_target_named_exists(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE))
+    assert named <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_every_command_named_exists(page: Path) -> None:
+    named = set(re.findall(r"(?:^|`)vxconf ([a-z]+)", page.read_text(encoding="utf-8"), re.MULTILINE))
+    for command in sorted(named):
+        done = subprocess.run(
+            [sys.executable, "-m", "vxconf", command, "--help"], check=False, capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"vxconf {command}: {done.stderr}"
+
+
+def test_make_help_names_every_target_for_people() -> None:
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    named = set(re.findall(r'@echo "make ([a-z-]+)', makefile))
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert named == set(phony.split()) - {"help", "test-tools"}
