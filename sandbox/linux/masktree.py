@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.linux import fuse
 from sandbox.linux.fuse import InitFlag, Op, Request
 from sandbox.plan.ops import Bind, Cover, Empty, Link, Operation, Seal, Way
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 ENOENT, EACCES, EINVAL, EROFS, ENOSYS = 2, 13, 22, 30, 38
 
@@ -31,25 +33,13 @@ _FILE = stat.S_IFREG | 0o444
 _SEALED = stat.S_IFREG
 _LINK = stat.S_IFLNK | 0o777
 
-#: Operations that would change something, and which of their names is the one they change.
-_WRITES: dict[int, int] = {
-    Op.MKNOD: 0,
-    Op.MKDIR: 0,
-    Op.UNLINK: 0,
-    Op.RMDIR: 0,
-    Op.SYMLINK: 0,
-    Op.LINK: 0,
-    Op.CREATE: 0,
-    Op.RENAME: 0,
-    Op.RENAME2: 0,
-    Op.SETATTR: -1,
-    Op.SETXATTR: -1,
-    Op.REMOVEXATTR: -1,
-    Op.TMPFILE: -1,
-    Op.WRITE: -1,
-    Op.FALLOCATE: -1,
-    Op.COPY_FILE_RANGE: -1,
-}
+#: Operations that would change a name in a directory, and those that would change the node itself.
+_NAME_WRITES = frozenset(
+    {Op.MKNOD, Op.MKDIR, Op.UNLINK, Op.RMDIR, Op.SYMLINK, Op.LINK, Op.CREATE, Op.RENAME, Op.RENAME2}
+)
+_NODE_WRITES = frozenset(
+    {Op.SETATTR, Op.SETXATTR, Op.REMOVEXATTR, Op.TMPFILE, Op.WRITE, Op.FALLOCATE, Op.COPY_FILE_RANGE}
+)
 
 
 class Seen(NamedTuple):
@@ -119,6 +109,7 @@ class MaskTree:
         if self._children[node] and not stat.S_ISDIR(mode):
             raise ValueError(f"{path} has something placed in it and is no directory")
         self._modes[node] = mode
+        self._targets.pop(node, None)
         return node
 
     def node(self, path: str) -> int | None:
@@ -155,11 +146,11 @@ class MaskTree:
             return self._lookup(request, now, owner)
         if op == Op.GETATTR:
             return fuse.reply(unique, fuse.attr_out(self._attr(node, now, owner), valid=REMEMBER))
-        if op in _WRITES:
-            named = _WRITES[op] >= 0
-            path = self._join(node, request.names[_WRITES[op]]) if named else self._paths[node]
-            return Seen(path, op, fuse.error(unique, EROFS))
-        return self._read(request)
+        if op in _NAME_WRITES:
+            return Seen(self._join(node, request.names[0]), op, fuse.error(unique, EROFS))
+        if op in _NODE_WRITES:
+            return Seen(self._paths[node], op, fuse.error(unique, EROFS))
+        return self._open(request)
 
     def _lookup(self, request: Request, now: int, owner: tuple[int, int]) -> bytes | Seen:
         name = request.names[0]
@@ -171,32 +162,35 @@ class MaskTree:
         valid = REMEMBER if self._remember_missing(path) else 0
         return Seen(path, Op.LOOKUP, fuse.reply(request.unique, fuse.negative_entry(valid)))
 
-    def _read(self, request: Request) -> bytes:
+    def _open(self, request: Request) -> bytes:
         op, unique, node = request.op, request.unique, request.node
-        mode = self._modes[node]
         if op == Op.OPENDIR:
             return fuse.reply(unique, fuse.open_out())
         if op == Op.READDIR:
             return fuse.reply(unique, fuse.dirents(self._listing(node), request.fields[1], request.fields[2]))
         if op in (Op.RELEASE, Op.RELEASEDIR):
             return fuse.reply(unique)
-        if op == Op.READLINK:
-            target = self._targets.get(node)
-            return fuse.error(unique, EINVAL) if target is None else fuse.reply(unique, fuse.readlink_out(target))
         if op == Op.OPEN:
-            if mode == _SEALED:
+            if self._modes[node] == _SEALED:
                 return fuse.error(unique, EACCES)
             if request.fields[0] & _OPEN_FOR_WRITING:
                 return fuse.error(unique, EROFS)
             return fuse.reply(unique, fuse.open_out())
+        return self._tell(request)
+
+    def _tell(self, request: Request) -> bytes:
+        op, unique, node = request.op, request.unique, request.node
         if op == Op.READ:
             return fuse.reply(unique)
         if op == Op.ACCESS:
-            if mode == _SEALED and request.fields[0]:
+            if self._modes[node] == _SEALED and request.fields[0]:
                 return fuse.error(unique, EACCES)
             return fuse.error(unique, EROFS) if request.fields[0] & _ACCESS_WRITE else fuse.reply(unique)
         if op == Op.STATFS:
             return fuse.reply(unique, fuse.statfs_out())
+        if op == Op.READLINK:
+            target = self._targets.get(node)
+            return fuse.error(unique, EINVAL) if target is None else fuse.reply(unique, fuse.readlink_out(target))
         return fuse.error(unique, ENOSYS)
 
     def _join(self, node: int, name: str) -> str:

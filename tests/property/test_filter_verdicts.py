@@ -1,0 +1,180 @@
+"""The filter's program, run by an interpreter of classic BPF, answers as a plain look-up in its tables would."""
+
+from __future__ import annotations
+
+import struct
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sandbox.linux.filter import (
+    CLONE_NAMESPACES,
+    REFUSED,
+    TIOCLINUX,
+    TIOCSTI,
+    UNSHARE_NAMESPACES,
+    Notify,
+    program,
+)
+from sandbox.linux.numbers import (
+    AARCH64,
+    AUDIT_ARCH_AARCH64,
+    AUDIT_ARCH_ARM,
+    AUDIT_ARCH_I386,
+    AUDIT_ARCH_X86_64,
+    TABLE,
+    X86_64,
+    Architecture,
+)
+from sandbox.linux.syscalls import CALLS, OPEN_WRITE_FLAGS, WRITES
+
+ALLOW, NOTIFY, ERRNO = 0x7FFF0000, 0x7FC00000, 0x50000
+EPERM, ENOSYS, EAFNOSUPPORT = ERRNO | 1, ERRNO | 38, ERRNO | 97
+BOTH = (X86_64, AARCH64)
+MODES: tuple[Notify, ...] = get_args(Notify)
+NAMES = {arch.name: {row[column]: n for n, row in TABLE.items()} for column, arch in enumerate(BOTH)}
+Code = list[tuple[int, int, int, int]]
+
+
+def decode(raw: bytes) -> Code:
+    return [struct.unpack_from("<HBBI", raw, at) for at in range(0, len(raw), 8)]
+
+
+PROGRAMS = {
+    (arch.name, mode, strict): decode(program(arch, notify=mode, refuse_unix_sockets=strict))
+    for arch in BOTH
+    for mode in MODES
+    for strict in (False, True)
+}
+
+
+def run(code: Code, number: int, audit: int, args: tuple[int, ...]) -> int:
+    """What the kernel would answer: load, jump and return of classic BPF, with the kernel's own bounds."""
+    data = struct.pack("<IIQ6Q", number & 0xFFFFFFFF, audit, 0, *args)
+    assert 0 < len(code) <= 4096
+    accumulator, at = 0, 0
+    while True:
+        op, jt, jf, k = code[at]
+        at += 1
+        if op == 0x20:
+            assert k % 4 == 0
+            (accumulator,) = struct.unpack_from("<I", data, k)
+        elif op == 0x05:
+            at += k
+        elif op == 0x15:
+            at += jt if accumulator == k else jf
+        elif op == 0x35:
+            at += jt if accumulator >= k else jf
+        elif op == 0x45:
+            at += jt if accumulator & k else jf
+        else:
+            assert op == 0x06
+            return k
+
+
+def expected(arch: Architecture, mode: str, *, strict: bool, number: int, audit: int, args: tuple[int, ...]) -> int:
+    """The same answer from the tables alone."""
+    if audit != arch.audit or number >= 0x40000000:
+        return ENOSYS
+    name = NAMES[arch.name].get(number)
+    low = [a & 0xFFFFFFFF for a in args]
+    if name is None:
+        return ALLOW
+    if name in REFUSED:
+        return ERRNO | REFUSED[name]
+    special = {
+        "ioctl": EPERM if low[1] in (TIOCSTI, TIOCLINUX) else ALLOW,
+        "clone": EPERM if low[0] & CLONE_NAMESPACES else ALLOW,
+        "unshare": EPERM if low[0] & UNSHARE_NAMESPACES else ALLOW,
+        "socket": EAFNOSUPPORT if low[0] == 40 else EPERM if strict and low[0] == 1 else ALLOW,
+    }
+    if name in special:
+        return special[name]
+    if mode == "none" or name not in CALLS:
+        return ALLOW
+    if mode == "all" or name in WRITES:
+        return NOTIFY
+    if name in ("open", "openat"):
+        return NOTIFY if low[1 if name == "open" else 2] & OPEN_WRITE_FLAGS else ALLOW
+    return ALLOW
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("arch", BOTH, ids=lambda a: a.name)
+def test_every_number_of_the_table_and_its_neighbours(arch: Architecture, mode: Notify, strict: bool) -> None:
+    code = PROGRAMS[arch.name, mode, strict]
+    values = (0, 1, 2, 40, 0x80, 0x241, 0x20000, 0x5412, 0x541C, 0xFFFFFFFF)
+    for number in range(-1, 480):
+        for value in values:
+            args = (value,) * 6
+            assert run(code, number, arch.audit, args) == expected(
+                arch, mode, strict=strict, number=number & 0xFFFFFFFF, audit=arch.audit, args=args
+            ), number
+
+
+_ARGUMENT = st.one_of(
+    st.integers(0, 2**64 - 1),
+    st.sampled_from([0, 1, 40, 0x5412, 0x541C, 0x80, 0x10000000, 0x40, 0x200, 2**32 + 0x5412, 2**32 + 1, 2**40]),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    arch=st.sampled_from(BOTH),
+    mode=st.sampled_from(MODES),
+    strict=st.booleans(),
+    number=st.one_of(st.integers(0, 480), st.integers(0, 2**32 - 1), st.integers(0x40000000, 0x40000200)),
+    audit=st.sampled_from([AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64, AUDIT_ARCH_I386, AUDIT_ARCH_ARM, 0]),
+    args=st.tuples(*[_ARGUMENT] * 6),
+)
+def test_any_call_with_any_arguments(
+    *, arch: Architecture, mode: Notify, strict: bool, number: int, audit: int, args: tuple[int, ...]
+) -> None:
+    assert run(PROGRAMS[arch.name, mode, strict], number, audit, args) == expected(
+        arch, mode, strict=strict, number=number, audit=audit, args=args
+    )
+
+
+@pytest.mark.parametrize("arch", BOTH, ids=lambda a: a.name)
+def test_terminal_injection_is_refused_whatever_the_high_half_of_the_request_says(arch: Architecture) -> None:
+    code = PROGRAMS[arch.name, "none", False]
+    for request in (0x5412, 0x541C):
+        for high in (0, 1, 0xFFFFFFFF):
+            args = (0, request | high << 32, 0, 0, 0, 0)
+            assert run(code, arch.numbers["ioctl"], arch.audit, args) == EPERM
+
+
+@pytest.mark.parametrize("arch", BOTH, ids=lambda a: a.name)
+@pytest.mark.parametrize("bit", [17, 25, 26, 27, 28, 29, 30])
+def test_no_namespace_can_be_made(arch: Architecture, bit: int) -> None:
+    code = PROGRAMS[arch.name, "writes", True]
+    args = (1 << bit | 17, 0, 0, 0, 0, 0)
+    assert run(code, arch.numbers["clone"], arch.audit, args) == EPERM
+    assert run(code, arch.numbers["unshare"], arch.audit, args) == EPERM
+
+
+@pytest.mark.parametrize("arch", BOTH, ids=lambda a: a.name)
+def test_threads_forks_and_pairs_of_sockets_run(arch: Architecture) -> None:
+    code = PROGRAMS[arch.name, "writes", True]
+    thread = (0x3D0F00, 0, 0, 0, 0, 0)
+    fork = (0x1200011, 0, 0, 0, 0, 0)
+    assert run(code, arch.numbers["clone"], arch.audit, thread) == ALLOW
+    assert run(code, arch.numbers["clone"], arch.audit, fork) == ALLOW
+    assert run(code, arch.numbers["socketpair"], arch.audit, (1, 1, 0, 0, 0, 0)) == ALLOW
+    assert run(code, arch.numbers["ptrace"], arch.audit, (0,) * 6) == ALLOW
+
+
+def test_an_open_for_reading_never_stops_while_the_mask_sees_it() -> None:
+    code = PROGRAMS["x86_64", "writes", False]
+    for flags in (0, 0o2000000, 0o200000, 0o10000000, 0o4000):
+        assert run(code, 257, X86_64.audit, (0, 0, flags, 0, 0, 0)) == ALLOW
+    for flags in (1, 2, 0o100, 0o1000, 0o20200000):
+        assert run(code, 257, X86_64.audit, (0, 0, flags, 0, 0, 0)) == NOTIFY
+
+
+def test_no_call_is_both_refused_and_watched() -> None:
+    assert not set(REFUSED) & set(CALLS)
+    assert not {"ioctl", "clone", "unshare", "socket"} & (set(REFUSED) | set(CALLS))
