@@ -11,6 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+def shown(path: str) -> str:
+    """A path on one line: control characters and bytes that are no text come out as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in path)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
     """Why an operation is there.
@@ -41,23 +46,26 @@ class Make(Operation):
     """Create a missing directory on the host before anything else, with its parents."""
 
     def describe(self) -> str:
-        return f"make directory {self.path} on the host if it is missing"
+        return f"make directory {shown(self.path)} on the host if it is missing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOnlyRoot(Operation):
-    """The whole root, read-only."""
+    """The whole root, read-only; everything that follows is laid over it."""
 
     def describe(self) -> str:
-        return f"show {self.path} read-only"
+        return f"show {shown(self.path)} read-only"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cover(Operation):
-    """Hide a directory's content: only what later operations place in it exists."""
+    """Hide a directory's content: only what later operations place in it exists.
+
+    The directory exists on the host, or is placed in a cover above it by being named here.
+    """
 
     def describe(self) -> str:
-        return f"cover {self.path}: only what is placed in it exists"
+        return f"cover {shown(self.path)}: only what is placed in it exists"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +73,7 @@ class Way(Operation):
     """A directory inside a cover that leads to something placed."""
 
     def describe(self) -> str:
-        return f"show directory {self.path} with only what is placed in it"
+        return f"show directory {shown(self.path)} with only what is placed in it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +83,7 @@ class Link(Operation):
     target: str
 
     def describe(self) -> str:
-        return f"show link {self.path} -> {self.target}"
+        return f"show link {shown(self.path)} -> {shown(self.target)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +95,7 @@ class Bind(Operation):
 
     def describe(self) -> str:
         what = "directory" if self.directory else "file"
-        return f"bind {what} {self.path} {'writable' if self.writable else 'read-only'}"
+        return f"bind {what} {shown(self.path)} {'writable' if self.writable else 'read-only'}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +103,7 @@ class Empty(Operation):
     """An empty read-only directory in place of the host's."""
 
     def describe(self) -> str:
-        return f"show {self.path} as an empty read-only directory"
+        return f"show {shown(self.path)} as an empty read-only directory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,4 +111,4 @@ class Seal(Operation):
     """A file nobody may open (mode 000) in place of the host's."""
 
     def describe(self) -> str:
-        return f"show {self.path} as a file nobody may open"
+        return f"show {shown(self.path)} as a file nobody may open"

@@ -1,0 +1,139 @@
+"""From a request to the operations of a Linux sandbox."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox import globs, paths, writes
+from sandbox.errors import Refusal, RequestRefused
+from sandbox.facts import Kind
+from sandbox.plan.model import Plan
+from sandbox.plan.ops import Origin
+from sandbox.plan.tree import Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.facts import Files
+    from sandbox.request import Request
+
+_OUTSIDE = Origin(reason="what is outside the workspace may be read")
+_WORKSPACE = Origin(reason="nothing in the workspace exists unless it is granted")
+_TEMP_ROOT = Origin(reason="other tasks' temporary directories do not exist")
+_TEMP = Origin(reason="the task's own temporary directory")
+_PROJECT = Origin(reason="the task starts in its project's directory")
+_LINK = Origin(reason="a grant is spelled through this link")
+
+
+def plan(request: Request, files: Files, *, temp: str | None = None) -> Plan:
+    """Lay out the file system of one attempt; nothing is created.
+
+    Args:
+        request: what may be reached.
+        files: the host's file system, as it is now.
+        temp: the task's own temporary directory, canonical.
+
+    Raises:
+        RequestRefused: with every reason found, in the order of the config.
+    """
+    config = request.config
+    tree = Tree(files)
+    _hide(request, files, tree, temp)
+    tree.way(config.project, _PROJECT)
+    if temp is not None:
+        tree.write(temp, _TEMP, directory=True)
+    judge = writes.Judge(config=config, facts=request.facts, files=files, walls=request.walls, stores=request.stores)
+    grants, refused = judge.judge()
+    for grant in grants:
+        tree.write(grant.path, Origin(field=grant.field), directory=grant.directory, make=grant.make)
+    reads = _Reads(request, files, tree)
+    for index, entry in enumerate(config.allow_read):
+        reads.grant(entry, f"allowRead[{index}]")
+    for implied in request.reads:
+        if files.kind(implied.path) in {Kind.DIRECTORY, Kind.FILE}:
+            tree.read(implied.path, Origin(reason=implied.reason))
+    for place, target in request.links:
+        tree.link(place, target, _LINK)
+    if reads.refusals or refused:
+        raise RequestRefused((*reads.refusals, *refused))
+    return Plan(
+        operations=tree.operations(_OUTSIDE),
+        workspace=config.workspace,
+        project=config.project,
+        inert=tuple(reads.inert),
+    )
+
+
+def _hide(request: Request, files: Files, tree: Tree, temp: str | None) -> None:
+    temp_root = request.facts.temp_root
+    tree.hide(request.config.workspace, "content", _WORKSPACE, always=True)
+    if files.kind(temp_root) is Kind.DIRECTORY or (temp is not None and paths.at_or_under(temp, temp_root)):
+        tree.hide(temp_root, "content", _TEMP_ROOT)
+    for wall in request.walls:
+        if files.kind(wall.path) is not None:
+            tree.hide(wall.path, "absent", Origin(reason=f"{wall.reason} is a wall"))
+    for store in request.stores:
+        tree.hide(store.path, "blank", Origin(reason=f"{store.reason} is closed unless a grant names it"))
+
+
+class _Reads:
+    """Read grants, one after the other, each into the tree, the inert ones or the refusals."""
+
+    def __init__(self, request: Request, files: Files, tree: Tree) -> None:
+        self.inert: list[tuple[str, str]] = []
+        self.refusals: list[Refusal] = []
+        self._files = files
+        self._tree = tree
+        self._walled = _walled(request)
+
+    def grant(self, entry: str, field: str) -> None:
+        """Take one entry of the config."""
+        problem = writes.unusable(entry, field)
+        if problem is not None:
+            self.refusals.append(problem)
+            return
+        try:
+            for grant in map(globs.collapse, globs.expand_braces(entry)):
+                if globs.has_wildcard(grant):
+                    self._pattern(grant, field)
+                else:
+                    self._path(grant, globs.unescape(grant).rstrip("/") or "/", field)
+        except Refusal as refusal:
+            self.refusals.append(writes.placed(refusal, field))
+
+    def _path(self, grant: str, path: str, field: str) -> None:
+        if paths.canonical(path, self._files) != path:
+            self.refusals.append(writes.not_canonical(grant, path, field, self._files))
+            return
+        kind = self._files.kind(path)
+        # a loop of links names nothing, and a file is not the directory that was granted
+        if kind is None or kind is Kind.LINK or (grant.endswith("/") and kind is not Kind.DIRECTORY):
+            self.inert.append((field, path))
+            return
+        self._tree.read(path, Origin(field=field))
+
+    def _pattern(self, grant: str, field: str) -> None:
+        base = globs.literal_base(grant)
+        if paths.canonical(base, self._files) != base:
+            self.refusals.append(writes.not_canonical(grant, base, field, self._files))
+            return
+        found = False
+        for hit in globs.expand(grant, self._files, skip=self._walled):
+            real = paths.canonical(hit, self._files)
+            if self._files.kind(real) not in {Kind.FILE, Kind.DIRECTORY}:
+                continue
+            found = True
+            self._tree.read(real, Origin(field=field))
+            for place, target in paths.links_on(hit, self._files):
+                self._tree.link(place, target, _LINK)
+        if not found:
+            self.inert.append((field, grant))
+
+
+def _walled(request: Request) -> Callable[[str], bool]:
+    hidden = frozenset(wall.path for wall in (*request.walls, *request.stores))
+
+    def walled(path: str) -> bool:
+        return path in hidden or any(above in hidden for above in paths.parents(path))
+
+    return walled

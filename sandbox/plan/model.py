@@ -1,0 +1,106 @@
+"""A plan: the operations, and every answer that follows from them alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sandbox import paths
+from sandbox.contract import Reach
+from sandbox.facts import Kind
+from sandbox.plan.ops import Bind, Cover, Empty, Link, Make, ReadOnlyRoot, Way
+
+if TYPE_CHECKING:
+    from sandbox.facts import Files
+    from sandbox.plan.ops import Operation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How one attempt's file system is laid out.
+
+    Attributes:
+        operations: in the order they are carried out; the first that is no `Make` lays out the root.
+        workspace, project: canonical directories.
+        inert: grants that name nothing on the host, each as its field and its path.
+    """
+
+    operations: tuple[Operation, ...]
+    workspace: str
+    project: str
+    inert: tuple[tuple[str, str], ...] = ()
+    _at: dict[str, Operation] = field(init=False, repr=False, compare=False)
+    _placed: dict[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index the operations by place; of several at one place the last counts."""
+        at = {operation.path: operation for operation in self.operations if not isinstance(operation, Make)}
+        placed: dict[str, list[str]] = {}
+        for path in at:
+            if path != "/":
+                placed.setdefault(paths.parent(path), []).append(paths.name(path))
+        object.__setattr__(self, "_at", at)
+        object.__setattr__(self, "_placed", {path: tuple(sorted(names)) for path, names in placed.items()})
+
+    def decided_by(self, real: str) -> Operation:
+        """The operation that decides about a path with no link left: the deepest at it or above it."""
+        found = self._at.get(real)
+        if found is not None:
+            return found
+        return next(self._at[above] for above in paths.parents(real) if above in self._at)
+
+    def reach(self, real: str) -> Reach:
+        """What the task can do with a path that has no link left."""
+        operation = self.decided_by(real)
+        match operation:
+            case ReadOnlyRoot():
+                return Reach.READ
+            case Bind(writable=writable):
+                return Reach.WRITE if writable else Reach.READ
+            case Cover() | Way() | Empty() | Link() if operation.path == real:
+                return Reach.READ
+            case _:
+                return Reach.HIDDEN
+
+    def access(self, path: str, files: Files) -> Reach:
+        """What the task can do with an absolute path as it spells it, links followed as the task would.
+
+        A path that needs more than `paths.LINK_HOPS` links is hidden: nothing can open it.
+        """
+        here, hops = "/", 0
+        todo = paths.parts(path)[::-1]
+        while todo:
+            part = todo.pop()
+            if part == "..":
+                here = paths.parent(here)
+                continue
+            here = paths.join(here, part)
+            if self.reach(here) is Reach.HIDDEN:
+                return Reach.HIDDEN
+            text = self.link_at(here, files)
+            if text is None:
+                continue
+            hops += 1
+            if hops > paths.LINK_HOPS:
+                return Reach.HIDDEN
+            here = "/" if text.startswith("/") else paths.parent(here)
+            todo.extend(paths.parts(text)[::-1])
+        return self.reach(here)
+
+    def link_at(self, real: str, files: Files) -> str | None:
+        """The text of the link the task finds at a path whose parents hold none, `None` for anything else."""
+        match self.decided_by(real):
+            case Link(path=place, target=target) if place == real:
+                return target
+            case ReadOnlyRoot() | Bind() if files.kind(real) is Kind.LINK:
+                return files.readlink(real)
+            case _:
+                return None
+
+    def placed_in(self, directory: str) -> tuple[str, ...]:
+        """The sorted names the plan itself places in a directory: all there is in a cover or a way."""
+        return self._placed.get(directory, ())
+
+    def describe(self) -> tuple[str, ...]:
+        """One line for each operation, in order."""
+        return tuple(operation.describe() for operation in self.operations)

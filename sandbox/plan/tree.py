@@ -1,0 +1,225 @@
+"""From marks on paths to operations, whatever the marks came from.
+
+Rule 1: the deepest mark above a path decides about it; at one place a grant beats what hides.
+Rule 2: below something hidden a grant opens itself and the directories that lead to it, nothing else.
+Rule 3: what is hidden by name rests on a cover around it. Only in a writable directory, and in the
+file system's root, which cannot be covered, is it laid over instead.
+Rule 4: a bind that adds nothing to what already stands there is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from sandbox import paths
+from sandbox.contract import Reach
+from sandbox.facts import Kind
+from sandbox.plan.ops import Bind, Cover, Empty, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.facts import Files
+
+#: `content`: a directory whose content is hidden; `absent`: a name that does not exist; `blank`: a name
+#: that stays, with nothing in it.
+Hide = Literal["content", "absent", "blank"]
+
+
+@dataclass(slots=True)
+class Node:
+    """Every mark on one path."""
+
+    children: dict[str, Node] = field(default_factory=dict)
+    read: Origin | None = None
+    write: Origin | None = None
+    way: Origin | None = None
+    link: tuple[str, Origin] | None = None
+    hide: Hide | None = None
+    hidden_by: Origin | None = None
+    always: bool = False  # the cover is laid whether or not anything hides it already
+    made: bool = False  # a directory by the time the plan is carried out
+    leads: Origin | None = None  # something is placed below, for this reason
+
+    @property
+    def granted(self) -> Origin | None:
+        """The grant that names this very path."""
+        return self.write or self.read
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One place still to be laid out.
+
+    `laid` is what stands there because of the directories above: the reach of a real mount, or
+    `HIDDEN` for the inside of a cover. `content` is what the marks above give it.
+    """
+
+    path: str
+    node: Node
+    laid: Reach
+    content: Reach
+    origin: Origin
+
+
+class Tree:
+    """Marks, collected in any order; the operations do not depend on it."""
+
+    def __init__(self, files: Files) -> None:
+        """Start with the whole root readable."""
+        self._files = files
+        self._root = Node()
+        self._makes: dict[str, Make] = {}
+
+    def read(self, path: str, origin: Origin) -> None:
+        """Grant reading of what stands at a path, and everything below it."""
+        node = self._lead(path, origin)
+        node.read = node.read or origin
+
+    def write(self, path: str, origin: Origin, *, directory: bool, make: bool = False) -> None:
+        """Grant writing; `make` has the directory made first."""
+        node = self._lead(path, origin)
+        node.write = node.write or origin
+        if directory:
+            self._mark_made(path)
+        if make:
+            self._makes.setdefault(path, Make(path=path, origin=origin))
+
+    def way(self, path: str, origin: Origin) -> None:
+        """Have a directory exist, whatever is in it."""
+        node = self._lead(path, origin)
+        node.way = node.way or origin
+
+    def link(self, path: str, target: str, origin: Origin) -> None:
+        """Have a link exist."""
+        node = self._lead(path, origin)
+        node.link = node.link or (target, origin)
+
+    def hide(self, path: str, how: Hide, origin: Origin, *, always: bool = False) -> None:
+        """Hide what stands at a path, but for what is granted at it or below it."""
+        node = self._lead(path, origin) if always else self._node(path)
+        if node.hide is None:
+            node.hide, node.hidden_by = how, origin
+        node.always = node.always or always
+
+    def operations(self, origin: Origin) -> tuple[Operation, ...]:
+        """What to do, parents before children; `origin` says why the root is readable."""
+        makes = (self._makes[path] for path in sorted(self._makes, key=paths.parts))
+        return (*makes, ReadOnlyRoot(path="/", origin=origin), *self._lay(origin))
+
+    def _node(self, path: str) -> Node:
+        node = self._root
+        for part in paths.parts(path):
+            node = node.children.setdefault(part, Node())
+        return node
+
+    def _lead(self, path: str, origin: Origin) -> Node:
+        node = self._root
+        for part in paths.parts(path):
+            node.leads = node.leads or origin
+            node = node.children.setdefault(part, Node())
+        return node
+
+    def _mark_made(self, path: str) -> None:
+        node = self._root
+        for part in paths.parts(path):
+            node.made = True
+            node = node.children[part]
+        node.made = True
+
+    def _lay(self, origin: Origin) -> Iterator[Operation]:
+        # a stack, not recursion: paths are deeper than Python's
+        todo = [_Task("/", self._root, Reach.READ, Reach.READ, origin)]
+        while todo:
+            task = todo.pop()
+            placed, below = self._place(task)
+            yield from placed
+            todo.extend(reversed(below))
+
+    def _place(self, task: _Task) -> tuple[list[Operation], list[_Task]]:
+        node = task.node
+        if node.link is not None and task.laid is Reach.HIDDEN:
+            return [Link(path=task.path, target=node.link[0], origin=node.link[1])], []
+        content, origin = task.content, task.origin
+        if node.hide is not None and node.hidden_by is not None:
+            content, origin = Reach.HIDDEN, node.hidden_by
+        if node.write is not None:
+            content, origin = Reach.WRITE, node.write
+        elif node.read is not None and content is Reach.HIDDEN:
+            content, origin = Reach.READ, node.read
+        laid = task.laid
+        placed: list[Operation] = []
+        if node.hide == "content" and (node.always or task.content is not Reach.HIDDEN):
+            placed.append(Cover(path=task.path, origin=node.hidden_by or origin))
+            laid = Reach.HIDDEN
+        if content is Reach.HIDDEN:
+            return self._hidden(task, placed, origin)
+        return self._open(_Task(task.path, node, laid, content, origin), placed)
+
+    def _hidden(self, task: _Task, placed: list[Operation], origin: Origin) -> tuple[list[Operation], list[_Task]]:
+        node, path = task.node, task.path
+        reason = node.way or node.leads
+        if not placed:
+            if reason is not None:
+                kind = Way if task.laid is Reach.HIDDEN else Cover
+                placed.append(kind(path=path, origin=reason))
+            elif task.content is not Reach.HIDDEN and (node.hide == "blank" or task.laid is not Reach.HIDDEN):
+                directory = self._files.kind(path) is Kind.DIRECTORY
+                placed.append(Empty(path=path, origin=origin) if directory else Seal(path=path, origin=origin))
+        if reason is None:
+            return placed, []
+        below = [
+            _Task(paths.join(path, name), node.children[name], Reach.HIDDEN, Reach.HIDDEN, origin)
+            for name in sorted(node.children)
+        ]
+        return placed, below
+
+    def _open(self, task: _Task, placed: list[Operation]) -> tuple[list[Operation], list[_Task]]:
+        path, node, origin = task.path, task.node, task.origin
+        kind = Kind.DIRECTORY if node.made else self._files.kind(path)
+        writable = task.content is Reach.WRITE
+        if kind is Kind.LINK:
+            if task.laid is Reach.HIDDEN:
+                placed.append(Link(path=path, target=self._files.readlink(path), origin=origin))
+            return placed, []
+        if kind is not Kind.DIRECTORY:
+            wanted = kind is Kind.FILE or (kind is Kind.OTHER and node.granted is not None)
+            if wanted and task.laid is not task.content:
+                placed.append(Bind(path=path, origin=origin, directory=False, writable=writable))
+            return placed, []
+        names, laid = set(node.children), task.content
+        if not writable and self._must_be_presented(task):
+            laid = Reach.HIDDEN
+            names |= set(self._files.entries(path))
+            if not placed:
+                way = Way if task.laid is Reach.HIDDEN else Cover
+                placed.append(way(path=path, origin=origin))
+        elif task.laid is not task.content:
+            placed.append(Bind(path=path, origin=origin, directory=True, writable=writable))
+        below = [
+            _Task(paths.join(path, name), node.children.get(name) or Node(), laid, task.content, origin)
+            for name in sorted(names)
+        ]
+        return placed, below
+
+    def _must_be_presented(self, task: _Task) -> bool:
+        """Whether something in a readable directory is hidden by name, so that no bind may show it whole."""
+        if task.path == "/":
+            return False
+        if task.laid is not Reach.HIDDEN:
+            return any(_hides_a_name(child) for child in task.node.children.values())
+        todo = list(task.node.children.values())
+        while todo:
+            node = todo.pop()
+            if _hides_a_name(node):
+                return True
+            # a writable directory is bound whole, and a cover hides its own content
+            covered = node.hide == "content" and node.granted is None
+            if node.write is None and not covered:
+                todo.extend(node.children.values())
+        return False
+
+
+def _hides_a_name(node: Node) -> bool:
+    return node.hide in {"absent", "blank"} and node.granted is None

@@ -1,0 +1,220 @@
+"""What a write grant binds, and every reason why it cannot be given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sandbox import globs, paths
+from sandbox.errors import Refusal
+from sandbox.facts import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.contract import ResolvedSandboxConfig
+    from sandbox.facts import Files, HostFacts
+
+WALLED = "VX301"
+TOO_WIDE = "VX302"
+FILE_IN_THE_WAY = "VX303"
+BY_NAME = "VX304"
+PROTECTED = "VX305"
+UNUSABLE = "VX307"
+NOT_CANONICAL = "VX310"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wall:
+    """A place a grant above it does not open.
+
+    Attributes:
+        path: canonical.
+        reason: a noun phrase for people.
+        closed: no write grant may name it or anything in it either.
+    """
+
+    path: str
+    reason: str
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteGrant:
+    """One writable bind.
+
+    Attributes:
+        field: the field of the config it comes from.
+        directory: false for a file outside the project, bound by itself.
+        make: the directory does not exist yet.
+    """
+
+    field: str
+    path: str
+    directory: bool
+    make: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Everything a write grant is judged against."""
+
+    config: ResolvedSandboxConfig
+    facts: HostFacts
+    files: Files
+    walls: tuple[Wall, ...]
+    stores: tuple[Wall, ...]
+
+    def judge(self) -> tuple[tuple[WriteGrant, ...], tuple[Refusal, ...]]:
+        """The binds of every grant that can be given, and the refusals, both in the config's order."""
+        grants: list[WriteGrant] = []
+        refusals: list[Refusal] = []
+        for index, entry in enumerate(self.config.allow_write):
+            field = f"allowWrite[{index}]"
+            problem = unusable(entry, field)
+            if problem is not None:
+                refusals.append(problem)
+                continue
+            try:
+                alternatives = globs.expand_braces(entry)
+            except Refusal as refusal:
+                refusals.append(placed(refusal, field))
+                continue
+            for alternative in alternatives:
+                found = self._grant(globs.collapse(alternative), field)
+                if isinstance(found, Refusal):
+                    refusals.append(found)
+                else:
+                    grants.append(found)
+        return tuple(grants), tuple(refusals)
+
+    def _grant(self, grant: str, field: str) -> WriteGrant | Refusal:
+        if globs.has_wildcard(grant):
+            base = globs.escape(globs.literal_base(grant))
+            return Refusal(
+                f'write grant "{grant}" is a pattern, and names cannot be granted for writing yet',
+                field=field,
+                code=BY_NAME,
+                hint=f'grant the directory: "{base.rstrip("/")}/"',
+            )
+        path = globs.unescape(grant).rstrip("/") or "/"
+        for refusal in self._refusals(path, grant, field):
+            return refusal
+        kind = self.files.kind(path)
+        whole = grant.endswith("/") or path == "/"
+        outside = not paths.at_or_under(path, self.config.project)
+        if whole and kind in {Kind.FILE, Kind.OTHER}:
+            return _in_the_way(grant, path, field)
+        if whole or (outside and kind is Kind.DIRECTORY):
+            return WriteGrant(field=field, path=path, directory=True, make=kind is None)
+        if outside and kind is not None:
+            return WriteGrant(field=field, path=path, directory=False, make=False)
+        return Refusal(
+            f'write grant "{grant}" is a name, and only directories can be granted for writing yet',
+            field=field,
+            code=BY_NAME,
+            hint=f'write "{grant}/" for a directory, or grant the directory it is in: '
+            f'"{globs.escape(paths.parent(path)).rstrip("/")}/"',
+        )
+
+    def _refusals(self, path: str, grant: str, field: str) -> Iterator[Refusal]:
+        """The reasons that hold whatever stands at the path, the gravest first."""
+        if paths.canonical(path, self.files) != path or self.files.kind(path) is Kind.LINK:
+            yield not_canonical(grant, path, field, self.files)
+            return
+        workspace = self.config.workspace
+        for place, what, wide in (
+            (self.facts.home, "the home directory", paths.at_or_under(self.facts.home, path)),
+            (workspace, "the workspace", paths.under(workspace, path)),
+        ):
+            if wide:
+                yield Refusal(
+                    f'write grant "{grant}" {"is" if place == path else "holds"} {what} {place}',
+                    field=field,
+                    code=TOO_WIDE,
+                    hint="grant the directories the task writes, each by itself",
+                )
+        for above in paths.parents(path):
+            if self.files.kind(above) in {Kind.FILE, Kind.OTHER}:
+                yield _in_the_way(grant, above, field)
+        yield from self._walled(path, grant, field)
+        for place in self.facts.protected:
+            if paths.at_or_under(place, path) or paths.under(path, place):
+                yield Refusal(
+                    f'write grant "{grant}" would let the task rewrite the program that walls it in, {place}',
+                    field=field,
+                    code=PROTECTED,
+                    hint="grant a directory apart from it, or install vxconf elsewhere",
+                )
+
+    def _walled(self, path: str, grant: str, field: str) -> Iterator[Refusal]:
+        inside = paths.at_or_under(path, self.config.workspace)
+        for wall in self.walls if inside else ():
+            if paths.at_or_under(wall.path, path) or (wall.closed and paths.under(path, wall.path)):
+                verb = "is" if wall.path == path else "holds" if paths.under(wall.path, path) else "is in"
+                yield Refusal(
+                    f'write grant "{grant}" {verb} {wall.reason} {wall.path}',
+                    field=field,
+                    code=WALLED,
+                    hint="grant a directory that keeps clear of it",
+                )
+        for store in self.stores if inside else ():
+            if paths.under(store.path, path):
+                yield Refusal(
+                    f'write grant "{grant}" holds {store.reason} {store.path}',
+                    field=field,
+                    code=WALLED,
+                    hint="grant a directory that keeps clear of it",
+                )
+        temp = self.facts.temp_root
+        if not inside and paths.at_or_under(path, temp):
+            yield Refusal(
+                f'write grant "{grant}" lies in the directory of all tasks\' temporary directories {temp}',
+                field=field,
+                code=WALLED,
+                hint="write to $TMPDIR, which every task has to itself",
+            )
+
+
+def unusable(grant: str, field: str) -> Refusal | None:
+    """Why a grant's text names no path at all."""
+    if "\0" in grant:
+        return Refusal(
+            f"grant {grant!r} holds a NUL character, which no path can",
+            field=field,
+            code=UNUSABLE,
+            hint="remove the character",
+        )
+    if not grant.startswith("/"):
+        return Refusal(
+            f'grant "{grant}" is not absolute', field=field, code=UNUSABLE, hint="resolve the config before it is run"
+        )
+    return None
+
+
+def not_canonical(grant: str, path: str, field: str, files: Files) -> Refusal:
+    """A link stands where none did when the config was resolved: following it would move the grant."""
+    met = paths.links_on(path, files)
+    where = f"the link {met[0][0]}" if met else "a loop of links"
+    if not met and paths.normal(path) != path:
+        where = "a component that is not plain"
+    return Refusal(
+        f'grant "{grant}" passes through {where}',
+        field=field,
+        code=NOT_CANONICAL,
+        hint="resolve the config again",
+    )
+
+
+def placed(refusal: Refusal, field: str) -> Refusal:
+    """The same refusal, with the field it comes from."""
+    return Refusal(refusal.message, field=field, code=refusal.code, hint=refusal.hint)
+
+
+def _in_the_way(grant: str, path: str, field: str) -> Refusal:
+    return Refusal(
+        f'write grant "{grant}" needs a directory where the file {path} stands',
+        field=field,
+        code=FILE_IN_THE_WAY,
+        hint="remove the file or grant another directory",
+    )

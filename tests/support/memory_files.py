@@ -1,0 +1,57 @@
+"""A file system in memory, for rooms that take `Files`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+from sandbox.facts import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass
+class MemoryFiles:
+    """Directories, files, links and others by absolute path; parents come with what is in them."""
+
+    kinds: dict[str, Kind] = field(default_factory=lambda: {"/": Kind.DIRECTORY})
+    links: dict[str, str] = field(default_factory=dict)
+    children: dict[str, set[str]] = field(default_factory=dict)
+    looked: int = 0
+
+    @classmethod
+    def of(cls, *names: str, links: Mapping[str, str] | None = None) -> Self:
+        """Names ending in `/` are directories, in `=` are sockets, the rest are files."""
+        files = cls()
+        for name in names:
+            if name.endswith("/"):
+                files.add(name.rstrip("/") or "/", Kind.DIRECTORY)
+            elif name.endswith("="):
+                files.add(name[:-1], Kind.OTHER)
+            else:
+                files.add(name, Kind.FILE)
+        for place, text in (links or {}).items():
+            files.add(place, Kind.LINK)
+            files.links[place] = text
+        return files
+
+    def add(self, path: str, kind: Kind) -> None:
+        while path != "/":
+            known = self.kinds.setdefault(path, kind)
+            assert known is kind, f"{path} is a {known.value}"
+            directory, _, name = path.rpartition("/")
+            self.children.setdefault(directory or "/", set()).add(name)
+            path, kind = directory or "/", Kind.DIRECTORY
+
+    def kind(self, path: str) -> Kind | None:
+        self.looked += 1
+        return self.kinds.get(path)
+
+    def readlink(self, path: str) -> str:
+        return self.links[path]
+
+    def entries(self, path: str) -> tuple[str, ...]:
+        names = tuple(sorted(self.children.get(path, ())))
+        self.looked += len(names)
+        return names
