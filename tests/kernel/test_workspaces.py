@@ -254,7 +254,7 @@ class TestTypeScript:
         assert done.returncode == 0
 
     def test_without_its_grant_the_generators_input_is_missed_by_name(self, typescript: Workspace) -> None:
-        typescript.edit("libs/money/vx.toml", '"package.json", "codegen/"', '"package.json", "codegen/generate.mjs"')
+        typescript.edit("libs/money/vx.toml", '["codegen/"]', '["codegen/generate.mjs"]')
         result, printed = typescript.run("libs/money#codegen")
         assert result["commandExitCode"] == 1
         assert "ENOENT" in printed

@@ -30,10 +30,11 @@ def _loaded_by(code: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", f"import sys\n{code}\nprint(*sorted(sys.modules))"],
         cwd=REPOSITORY,
-        check=True,
+        check=False,
         capture_output=True,
         text=True,
     )
+    assert done.returncode == 0, done.stderr
     return set(done.stdout.splitlines()[-1].split())
 
 
