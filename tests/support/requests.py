@@ -1,0 +1,40 @@
+"""Requests and plans over any `Files`, with the machine's facts made up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sandbox.contract import ResolvedSandboxConfig
+from sandbox.facts import HostFacts
+from sandbox.plan.linux import plan
+from sandbox.request import build
+
+if TYPE_CHECKING:
+    from sandbox.facts import Files
+    from sandbox.plan.model import Plan
+    from sandbox.request import Request
+
+HOME = "/home/mel"
+TEMP_ROOT = "/tmp/vx-1000"
+FACTS = HostFacts(platform="linux", home=HOME, temp_root=TEMP_ROOT, protected=("/opt/tool/venv",))
+
+
+def request(
+    files: Files,
+    *,
+    workspace: str = "/ws",
+    project: str = "/ws/apps/shop",
+    read: tuple[str, ...] = (),
+    write: tuple[str, ...] = (),
+    fields: dict[str, Any] | None = None,
+    facts: HostFacts = FACTS,
+    **given: Any,
+) -> Request:
+    config = ResolvedSandboxConfig(
+        platform="linux", workspace=workspace, project=project, allow_read=read, allow_write=write, **(fields or {})
+    )
+    return build(config, workspace_root=workspace, files=files, facts=facts, **given)
+
+
+def planned(files: Files, *, temp: str | None = None, **given: Any) -> Plan:
+    return plan(request(files, **given), files, temp=temp)
