@@ -1,0 +1,102 @@
+"""What one attempt is judged against: the places, the walls, and who may be told of what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from sandbox import paths
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.contract import Reach
+    from sandbox.plan.ops import Operation
+
+#: Kernel file systems: what is refused there is the machine's business, never a missing grant.
+UNJUDGED = ("/dev", "/proc", "/sys")
+
+
+class Reachable(Protocol):
+    """The part of a plan a judge asks."""
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """In the order they are carried out."""
+
+    def reach(self, real: str) -> Reach:
+        """What the task can do with a path that has no link left."""
+
+
+class Walled(Protocol):
+    """A place a grant above it does not open."""
+
+    @property
+    def path(self) -> str:
+        """Canonical."""
+
+    @property
+    def reason(self) -> str:
+        """A noun phrase for people."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether no write grant may name it or anything in it."""
+
+
+def unchanged(text: str) -> str:
+    """The text itself: for an attempt without secrets, or without links."""
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boundary:
+    """Everything about an attempt that its accesses are compared with; every path canonical.
+
+    Attributes:
+        withheld: directories outside the project whose denials are reported as if they were in it.
+        nested: directories of other projects inside this one.
+        stores: credential stores.
+        temp: the task's own temporary directory, empty when it has none.
+        cached: whether the task has a cache, so that a new read belongs in its key.
+        canonical: resolves links, for entries that name one.
+        mask: hides secrets in text that people see.
+    """
+
+    plan: Reachable
+    project: str
+    workspace: str
+    home: str
+    temp: str = ""
+    withheld: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
+    walls: tuple[Walled, ...] = ()
+    stores: tuple[Walled, ...] = ()
+    cached: bool = False
+    canonical: Callable[[str], str] = unchanged
+    mask: Callable[[str], str] = unchanged
+
+    def reports(self, path: str) -> bool:
+        """Whether a denial there is the task's own matter and so fails it."""
+        return any(paths.at_or_under(path, root) for root in (self.project, *self.withheld))
+
+    def unjudged(self, path: str) -> bool:
+        """Whether nothing there ever counts."""
+        own = (self.temp,) if self.temp else ()
+        return any(paths.at_or_under(path, root) for root in (*UNJUDGED, *own))
+
+    def wall(self, path: str) -> Walled | None:
+        """The innermost wall a path is, or is in."""
+        found = [wall for wall in self.walls if paths.at_or_under(path, wall.path)]
+        return max(found, key=lambda wall: len(wall.path), default=None)
+
+    def store(self, path: str) -> Walled | None:
+        """The credential store a path is, or is in."""
+        return next((store for store in self.stores if paths.at_or_under(path, store.path)), None)
+
+    def refuses_writing(self, directory: str) -> bool:
+        """Whether a write grant of a whole directory would be refused for what it is, holds or lies in."""
+        held = (*(w.path for w in (*self.walls, *self.stores)), self.home, self.workspace)
+        return any(paths.at_or_under(path, directory) for path in held) or any(
+            wall.closed and paths.at_or_under(directory, wall.path) for wall in self.walls
+        )
