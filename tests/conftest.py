@@ -109,7 +109,7 @@ def copy_workspace(name: str, target: Path) -> Path:
 def _names() -> frozenset[str]:
     # what running Python leaves behind is not a test's doing
     ours = ("__pycache__", ".git", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache")
-    found = set()
+    found: set[str] = set()
     for directory, directories, files in os.walk(REPOSITORY):
         directories[:] = [d for d in directories if d not in ours]
         found.update(os.path.join(directory, name) for name in (*directories, *files))

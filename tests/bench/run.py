@@ -18,8 +18,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import sandbox
+
+if TYPE_CHECKING:
+    from sandbox.contract import Observer
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -71,7 +75,7 @@ class Box:
         self.session = session
         self.root = root
 
-    def command(self, command: str, *, read: tuple[str, ...] = (), observer: sandbox.Observer = "auto") -> Measure:
+    def command(self, command: str, *, read: tuple[str, ...] = (), observer: Observer = "auto") -> Measure:
         """A measure that runs `command` with the grants `read` and insists on exit 0."""
         config = sandbox.ResolvedSandboxConfig(
             platform="linux", workspace=self.root, project=os.path.join(self.root, "app"), allow_read=read

@@ -19,7 +19,7 @@ _BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def _blocks(language: str) -> list[object]:
-    found = []
+    found: list[object] = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for match in _BLOCK.finditer(text):
