@@ -1,0 +1,52 @@
+"""The engine: a frozen `ResolvedSandboxConfig` in, a verdict out. Importing it does nothing; names load on first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sandbox.contract import Access, Fix, Hint, Ignore, Protections, ResolvedSandboxConfig, RunResult, Violation
+    from sandbox.errors import NotStarted, Refusal, RequestRefused, SandboxError, Unavailable
+    from sandbox.probing import HostReport, Probe, probe
+    from sandbox.request import Request
+    from sandbox.session import RunOptions, Session, plan
+
+__all__ = [
+    "Access",
+    "Fix",
+    "Hint",
+    "HostReport",
+    "Ignore",
+    "NotStarted",
+    "Probe",
+    "Protections",
+    "Refusal",
+    "Request",
+    "RequestRefused",
+    "ResolvedSandboxConfig",
+    "RunOptions",
+    "RunResult",
+    "SandboxError",
+    "Session",
+    "Unavailable",
+    "Violation",
+    "plan",
+    "probe",
+]
+
+_ROOMS = {
+    "contract": ("Access", "Fix", "Hint", "Ignore", "Protections", "ResolvedSandboxConfig", "RunResult", "Violation"),
+    "errors": ("NotStarted", "Refusal", "RequestRefused", "SandboxError", "Unavailable"),
+    "probing": ("HostReport", "Probe", "probe"),
+    "request": ("Request",),
+    "session": ("RunOptions", "Session", "plan"),
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module 'sandbox' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415  only when a name is asked for
+
+    return getattr(import_module(f"sandbox.{_ROOM_OF[name]}"), name)

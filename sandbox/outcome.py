@@ -1,0 +1,103 @@
+"""From what an attempt told and the judge found to one result."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+from sandbox.contract import Hint, Protections, RunResult
+from sandbox.errors import RequestRefused, SandboxError
+
+if TYPE_CHECKING:
+    from sandbox.contract import Trace, Violation
+    from sandbox.judge.verdict import Judge
+    from sandbox.running import Report
+
+NOT_STARTED = 125
+TIMED_OUT = 124
+# as a shell answers: found but not executable, not found
+_CANNOT_EXECUTE = 126
+_NOT_FOUND = 127
+_ENOENT = 2
+
+
+def not_started(error: SandboxError) -> RunResult:
+    """The result of a run that never began."""
+    reasons = error.refusals if isinstance(error, RequestRefused) else (error,)
+    return RunResult(
+        sandboxed=True,
+        exit_code=NOT_STARTED,
+        trace_reason="nothing was run",
+        refusals=tuple(str(reason) for reason in reasons),
+    )
+
+
+def settle(report: Report, judge: Judge, violations: tuple[Violation, ...], *, cwd: str) -> RunResult:
+    """Judge an attempt that was made.
+
+    A pass needs a command that ended with 0, no violation and a complete trace, unless no trace was asked for.
+    """
+    if report.started is None or report.failed is not None:
+        reason = report.failed.reason if report.failed else "the sandbox's warden died before the command started"
+        hint = report.failed.hint if report.failed else ""
+        return not_started(SandboxError(reason, hint=hint))
+    observer = report.started.observer
+    finished = report.finished
+    trace: Trace = "none" if observer == "none" else "complete"
+    why = "no observer was asked for" if observer == "none" else ""
+    if finished is None or finished.status is None or finished.incomplete:
+        trace = "partial" if observer != "none" else "none"
+        why = finished.incomplete if finished and finished.incomplete else "the sandbox ended before it told all"
+    status = finished.status if finished is not None else None
+    own, signalled = _own(status, finished.exec_errno if finished else 0)
+    timed_out = bool(finished and finished.timed_out)
+    verdict = NOT_STARTED if own is None else own
+    if timed_out:
+        verdict = TIMED_OUT
+    elif verdict == 0 and (violations or trace == "partial"):
+        verdict = 1
+    hints = judge.hints(cwd=cwd) if verdict else ()
+    if own == 0 and trace == "partial":
+        hints = (Hint(line=f"the command passed, but not all it did was seen: {why}"), *hints)
+    return RunResult(
+        sandboxed=True,
+        exit_code=verdict,
+        command_exit_code=own,
+        signal=signalled,
+        timed_out=timed_out,
+        started=True,
+        duration_ms=finished.duration_ms if finished else 0.0,
+        cpu_ms=finished.cpu_ms if finished else None,
+        peak_rss_bytes=finished.peak_rss_bytes if finished else None,
+        observer=observer,
+        trace=trace,
+        trace_reason=why,
+        protections=Protections(
+            filesystem="full",
+            network="full",
+            sockets="full",
+            observer={"mask": "full", "notify": "weaker"}.get(observer, "off"),  # type: ignore[arg-type]
+        ),
+        violations=violations,
+        hints=hints,
+        fix=judge.fix() if verdict else None,
+        refusals=() if own is not None else ("the sandbox died while the command ran",),
+        stdout=report.stdout,
+        stderr=report.stderr,
+    )
+
+
+def _own(status: int | None, exec_errno: int) -> tuple[int | None, str | None]:
+    """The command's own exit status as a shell says it, and the signal that ended it."""
+    if status is None:
+        return None, None
+    if exec_errno:
+        return (_NOT_FOUND if exec_errno == _ENOENT else _CANNOT_EXECUTE), None
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return code, None
+    try:
+        return 128 - code, signal.Signals(-code).name
+    except ValueError:  # a real-time signal
+        return 128 - code, f"SIG{-code}"

@@ -1,0 +1,204 @@
+"""EFFECT: one attempt as the executor sees it: hands a spec to a warden, moves bytes, waits for the verdict."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Spec, Started, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.contract import Access
+
+#: Of each stream at most this many bytes are kept in a result.
+CAPTURE_LIMIT = 16 << 20
+
+_CHUNK = 65536
+# once the warden is gone nothing inside lives; what is left in a pipe is there already
+_DRAIN_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class Report:
+    """What one attempt told, unjudged."""
+
+    started: Started | None = None
+    finished: Finished | None = None
+    failed: Failed | None = None
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+
+@dataclass(slots=True)
+class Stream:
+    """One output stream: who hears each chunk, and what is kept."""
+
+    heard: Callable[[bytes], object] | None = None
+    keep: bool = True
+    _kept: bytearray = field(default_factory=bytearray)
+    _dropped: int = 0
+
+    def take(self, chunk: bytes) -> None:
+        """One chunk, in order."""
+        if self.keep:
+            room = CAPTURE_LIMIT - len(self._kept)
+            self._kept += chunk[:room]
+            self._dropped += max(0, len(chunk) - room)
+        if self.heard is not None:
+            self.heard(chunk)
+
+    def kept(self) -> bytes:
+        """What was kept, with a notice where something was not."""
+        if not self._dropped:
+            return bytes(self._kept)
+        return bytes(self._kept) + f"\n[{self._dropped} more bytes were not kept]\n".encode()
+
+
+class Attempt:
+    """One run of one command.
+
+    Args:
+        spec: what the warden builds and runs.
+        stdin: a descriptor the command reads, bytes, or `None` for an empty input.
+        on_access: called with every distinct access, as it happens.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        *,
+        stdin: int | bytes | None,
+        stdout: Stream,
+        stderr: Stream,
+        on_access: Callable[[Access], object],
+    ) -> None:
+        self._spec = spec
+        self._stdin = stdin
+        self._streams = (stdout, stderr)
+        self._on_access = on_access
+        self._lock = threading.RLock()
+        self._control: socket.socket | None = None
+        self._stopped = False
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the command's group, from any thread; `SIGKILL` ends the whole sandbox."""
+        with self._lock:
+            self._stopped = self._stopped or number == signal.SIGKILL
+            if self._control is not None:
+                try:
+                    self._control.send(encode(Signal(number=number)), socket.MSG_NOSIGNAL)
+                except OSError:  # it has ended by itself
+                    return
+
+    def run(self, hand_over: Callable[[list[int]], None]) -> Report:
+        """Run to the end.
+
+        Args:
+            hand_over: gives the supervisor the control socket and the three standard streams.
+
+        Raises:
+            OSError: no descriptors are left to talk with.
+        """
+        ours, theirs = socket.socketpair()
+        pipes: list[tuple[int, Stream]] = []
+        inside: list[int] = [theirs.detach()]
+        try:
+            inside.append(_input(self._stdin))
+            for stream in self._streams:
+                reading, writing = os.pipe()
+                pipes.append((reading, stream))
+                inside.append(writing)
+            hand_over(inside)
+        except BaseException:
+            ours.close()
+            for reading, _ in pipes:
+                os.close(reading)
+            raise
+        finally:
+            for fd in inside:
+                os.close(fd)
+        with self._lock:
+            self._control = ours
+            stopped = self._stopped
+        try:
+            if stopped:
+                return Report(failed=Failed(reason="the run was stopped before the command started"))
+            ours.sendall(encode(self._spec))
+            return self._pump(ours, pipes)
+        finally:
+            with self._lock:
+                self._control = None
+            ours.close()
+            for reading, _ in pipes:
+                os.close(reading)
+
+    def _pump(self, control: socket.socket, pipes: list[tuple[int, Stream]]) -> Report:
+        report, decoder = Report(), Decoder()
+        deadline: float | None = None
+        open_pipes = len(pipes)
+        with selectors.DefaultSelector() as selector:
+            selector.register(control, selectors.EVENT_READ)
+            for reading, stream in pipes:
+                selector.register(reading, selectors.EVENT_READ, stream)
+            while open_pipes or deadline is None:
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    break
+                for key, _ in selector.select(left):
+                    if key.data is not None:
+                        if chunk := os.read(key.fd, _CHUNK):
+                            key.data.take(chunk)
+                        else:
+                            selector.unregister(key.fd)
+                            open_pipes -= 1
+                    elif data := _received(control):
+                        for message in decoder.feed(data):
+                            self._hear(report, message)
+                    else:
+                        selector.unregister(control)
+                        deadline = time.monotonic() + _DRAIN_SECONDS
+        report.stdout, report.stderr = (stream.kept() for stream in self._streams)
+        return report
+
+    def _hear(self, report: Report, message: object) -> None:
+        match message:
+            case Seen(accesses=accesses):
+                for access in accesses:
+                    self._on_access(access)
+            case Started():
+                report.started = message
+            case Finished():
+                report.finished = message
+            case Failed():
+                report.failed = message
+            case _:
+                pass
+
+
+def _received(control: socket.socket) -> bytes:
+    try:
+        return control.recv(_CHUNK)
+    except ConnectionResetError:  # it died with words of ours unread
+        return b""
+
+
+def _input(stdin: int | bytes | None) -> int:
+    """A descriptor of its own for the command to read."""
+    if stdin is None:
+        return os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+    if isinstance(stdin, int):
+        return os.dup(stdin)
+    fd = os.memfd_create("stdin", os.MFD_CLOEXEC)
+    view = memoryview(stdin)
+    while view:
+        view = view[os.write(fd, view) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd

@@ -1,0 +1,30 @@
+"""EFFECT: finds the programs the engine starts outside the walls."""
+
+from __future__ import annotations
+
+import os
+
+from sandbox.errors import Unavailable
+
+# first where a distribution puts it: a name found earlier on PATH could be a task's own
+_USUAL = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
+
+
+def find_bwrap(path: str, workspace: str) -> str:
+    """The absolute path of bubblewrap.
+
+    Args:
+        path: a PATH to look in after the usual places; relative entries and those in the workspace are passed over.
+        workspace: canonical.
+
+    Raises:
+        Unavailable: there is none.
+    """
+    inside = workspace.rstrip("/") + "/"
+    for directory in (*_USUAL, *path.split(":")):
+        if not os.path.isabs(directory):
+            continue
+        found = os.path.realpath(os.path.join(directory, "bwrap"))
+        if not found.startswith(inside) and os.path.isfile(found) and os.access(found, os.X_OK):
+            return found
+    raise Unavailable("bubblewrap (bwrap) is not installed", hint="apt install bubblewrap, dnf install bubblewrap, ...")
