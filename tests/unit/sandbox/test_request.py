@@ -1,0 +1,360 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sandbox import stores
+from sandbox.contract import Ignore, ResolvedSandboxConfig
+from sandbox.errors import RequestRefused
+from sandbox.facts import HostFacts
+from sandbox.request import NOT_BUILT_YET, Implied, build
+from tests.support.memory_files import MemoryFiles
+from tests.support.plans import FACTS, HOME, request
+
+WORKSPACE = (
+    "/ws/.git/HEAD",
+    "/ws/.vx/cache/",
+    "/ws/base.toml",
+    "/ws/apps/shop/lib/cart.py",
+    "/ws/apps/shop/notes.md",
+    "/ws/libs/money/src/coin.py",
+    "/home/mel/",
+    "/tmp/x/",
+    "/else/",
+)
+
+
+def refused(files: MemoryFiles, **given: Any) -> list[tuple[str, str, str]]:
+    """The code, the field and the message of each refusal, all with a remedy."""
+    with pytest.raises(RequestRefused) as caught:
+        request(files, **given)
+    assert all(refusal.hint for refusal in caught.value.refusals)
+    return [(refusal.code, refusal.field, refusal.message) for refusal in caught.value.refusals]
+
+
+# what is implied
+
+
+def test_dependencies_of_the_project_and_the_root_are_readable_where_they_exist() -> None:
+    files = MemoryFiles.of(*WORKSPACE, "/ws/apps/shop/node_modules/", "/ws/node_modules/")
+    assert [read.path for read in request(files).reads] == ["/ws/apps/shop/node_modules", "/ws/node_modules"]
+    assert request(MemoryFiles.of(*WORKSPACE)).reads == ()
+
+
+def test_a_root_project_implies_its_dependencies_once() -> None:
+    files = MemoryFiles.of(*WORKSPACE, "/ws/node_modules/")
+    assert [read.path for read in request(files, project="/ws").reads] == ["/ws/node_modules"]
+
+
+def test_dependencies_that_are_a_link_open_the_target_and_show_the_link() -> None:
+    files = MemoryFiles.of(*WORKSPACE, "/store/modules/left-pad/", links={"/ws/node_modules": "/store/modules"})
+    made = request(files)
+    assert made.reads == (Implied(path="/store/modules", reason="the dependencies in /ws/node_modules"),)
+    assert made.links == (("/ws/node_modules", "/store/modules"),)
+
+
+@pytest.mark.parametrize("target", ["..", ".", "../..", "/", "../../.git", "../../.vx", "nested", "nested/src"])
+def test_dependencies_that_link_to_the_project_a_wall_or_above_open_nothing(target: str) -> None:
+    files = MemoryFiles.of(*WORKSPACE, "/ws/apps/shop/nested/src/x", links={"/ws/apps/shop/node_modules": target})
+    assert request(files, nested=["/ws/apps/shop/nested"]).reads == ()
+
+
+def test_outputs_of_dependencies_are_readable() -> None:
+    files = MemoryFiles.of(*WORKSPACE, "/ws/libs/money/dist/a.js")
+    made = request(files, dependency_outputs=["/ws/libs/money/dist/a.js", "/ws/libs/money/none"])
+    assert [read.path for read in made.reads] == ["/ws/libs/money/dist/a.js", "/ws/libs/money/none"]
+
+
+def test_one_path_implied_twice_is_there_once() -> None:
+    files = MemoryFiles.of(*WORKSPACE, "/ws/node_modules/")
+    made = request(files, dependency_outputs=["/ws/node_modules", "/ws/node_modules"])
+    assert [read.reason for read in made.reads] == ["the dependencies in /ws/node_modules"]
+
+
+def test_keyed_projects_are_kept_canonical() -> None:
+    files = MemoryFiles.of(*WORKSPACE, links={"/ws/money": "libs/money"})
+    assert request(files, keyed=["/ws/money"]).keyed == frozenset({"/ws/libs/money"})
+    assert request(files).keyed is None
+
+
+# walls and credential stores
+
+
+def test_walls_are_the_repository_the_caches_and_the_projects_nested_in_this_one() -> None:
+    files = MemoryFiles.of(*WORKSPACE, "/ws/apps/shop/kit/", "/ws/apps/shop/.tc/")
+    made = request(files, nested=["/ws/libs/money", "/ws/apps/shop/kit"], cache_dir="/ws/apps/shop/.tc")
+    assert [wall.path for wall in made.walls] == [
+        "/ws/.git",
+        "/ws/.vx/cache",
+        "/ws/apps/shop/.tc",
+        "/ws/apps/shop/kit",
+    ]
+
+
+def test_a_cache_outside_the_workspace_is_no_wall() -> None:
+    made = request(MemoryFiles.of(*WORKSPACE, "/var/cache/"), cache_dir="/var/cache")
+    assert "/var/cache" not in [wall.path for wall in made.walls]
+
+
+def test_a_wall_that_is_a_link_hides_its_name_and_its_target() -> None:
+    files = MemoryFiles.of("/ws/apps/shop/", "/ws/data/git/HEAD", links={"/ws/.git": "data/git"})
+    assert {"/ws/.git", "/ws/data/git"} <= {wall.path for wall in request(files).walls}
+
+
+def test_every_store_that_exists_is_closed_at_its_real_path() -> None:
+    files = MemoryFiles.of(
+        *WORKSPACE,
+        *(f"{HOME}/{store}" for store in stores.STORES if store not in {".npmrc", ".aws", ".kube"}),
+        "/dot/npmrc",
+        links={f"{HOME}/.npmrc": "/dot/npmrc", f"{HOME}/.kube": "/nowhere"},
+    )
+    closed = [store.path for store in request(files).stores]
+    assert set(closed) == {
+        *(f"{HOME}/{store}" for store in stores.STORES if store not in {".npmrc", ".aws", ".kube"}),
+        "/dot/npmrc",
+    }
+    assert len(stores.STORES) == 23
+
+
+def test_a_store_that_holds_the_workspace_is_not_closed() -> None:
+    root = f"{HOME}/.config/gh/ws"
+    files = MemoryFiles.of(f"{root}/apps/shop/", f"{HOME}/.ssh/id")
+    made = request(files, workspace=root, project=f"{root}/apps/shop")
+    assert [store.path for store in made.stores] == [f"{HOME}/.ssh"]
+
+
+# write grants
+
+
+def test_a_write_grant_on_a_wall_or_around_one_is_refused_by_name() -> None:
+    files = MemoryFiles.of("/mono/src/y", "/mono/sub/kit/x")
+    found = refused(
+        files,
+        workspace="/mono",
+        project="/mono",
+        nested=["/mono/sub/kit"],
+        write=("/mono/", "/mono/sub/", "/mono/sub/kit/gen/", "/mono/.vx/", "/mono/.git/"),
+    )
+    assert found == [
+        ("VX301", "allowWrite[0]", 'write grant "/mono/" holds the repository\'s data /mono/.git'),
+        ("VX301", "allowWrite[1]", 'write grant "/mono/sub/" holds the nested project /mono/sub/kit'),
+        ("VX301", "allowWrite[3]", 'write grant "/mono/.vx/" holds the cache /mono/.vx/cache'),
+        ("VX301", "allowWrite[4]", 'write grant "/mono/.git/" is the repository\'s data /mono/.git'),
+    ]
+
+
+def test_the_cache_is_closed_to_every_write_grant() -> None:
+    files = MemoryFiles.of(*WORKSPACE)
+    found = refused(files, cache_dir="/ws/apps/shop/.tc", write=("/ws/apps/shop/.tc/", "/ws/.vx/cache/deep/"))
+    assert found == [
+        (
+            "VX301",
+            "allowWrite[0]",
+            'write grant "/ws/apps/shop/.tc/" is the cache directory of the run /ws/apps/shop/.tc',
+        ),
+        ("VX301", "allowWrite[1]", 'write grant "/ws/.vx/cache/deep/" is in the cache /ws/.vx/cache'),
+    ]
+
+
+def test_a_write_grant_around_a_store_in_the_workspace_is_refused() -> None:
+    files = MemoryFiles.of(*WORKSPACE, "/ws/dot/npmrc", links={f"{HOME}/.npmrc": "/ws/dot/npmrc"})
+    assert refused(files, write=("/ws/dot/",)) == [
+        ("VX301", "allowWrite[0]", 'write grant "/ws/dot/" holds the credential store ~/.npmrc /ws/dot/npmrc')
+    ]
+
+
+@pytest.mark.parametrize(
+    ("grant", "what"),
+    [
+        ("/", "holds the home directory /home/mel"),
+        ("/home/", "holds the home directory /home/mel"),
+        ("/home/mel/", "is the home directory /home/mel"),
+        ("/home/mel", "is the home directory /home/mel"),
+        ("/srv/", "holds the workspace /srv/ws"),
+    ],
+)
+def test_a_write_grant_too_wide_to_give_is_refused(grant: str, what: str) -> None:
+    files = MemoryFiles.of("/srv/ws/p/", "/home/mel/")
+    found = refused(files, workspace="/srv/ws", project="/srv/ws/p", write=(grant,))
+    assert found == [("VX302", "allowWrite[0]", f'write grant "{grant}" {what}')]
+
+
+@pytest.mark.parametrize("grant", ["/ws/apps/shop/notes.md/", "/ws/apps/shop/notes.md/x/"])
+def test_a_file_where_a_directory_is_needed_is_named(grant: str) -> None:
+    assert refused(MemoryFiles.of(*WORKSPACE), write=("/ws/apps/shop/out/", grant)) == [
+        (
+            "VX303",
+            "allowWrite[1]",
+            f'write grant "{grant}" needs a directory where the file /ws/apps/shop/notes.md stands',
+        )
+    ]
+
+
+@pytest.mark.parametrize("name", ["out.txt", "out", "lib", "notes.md"])
+def test_a_name_in_the_project_is_refused_with_the_directory_to_grant(name: str) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        request(MemoryFiles.of(*WORKSPACE), write=(f"/ws/apps/shop/{name}",))
+    (refusal,) = caught.value.refusals
+    assert refusal.code == "VX304"
+    assert f'"/ws/apps/shop/{name}/"' in refusal.hint
+
+
+@pytest.mark.parametrize("grant", ["/ws/apps/shop/*.py", "/ws/apps/shop/o*/", "/else/[ab]"])
+def test_a_write_pattern_is_refused_with_the_directory_to_grant(grant: str) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        request(MemoryFiles.of(*WORKSPACE), write=(grant,))
+    (refusal,) = caught.value.refusals
+    assert refusal.code == "VX304"
+    assert f'"{grant[: grant.rindex("/", 0, -1)]}/"' in refusal.hint
+
+
+def test_outside_the_project_an_existing_path_needs_no_slash_and_a_missing_one_does() -> None:
+    files = MemoryFiles.of(*WORKSPACE, "/else/file")
+    request(files, write=("/tmp/x", "/else/file", "/else/new/", "/ws/libs/money"))
+    assert [code for code, _, _ in refused(files, write=("/home/mel/.newtoolrc",))] == ["VX304"]
+
+
+@pytest.mark.parametrize("grant", ["/opt/tool/", "/opt/tool/venv/", "/opt/tool/venv/lib/"])
+def test_a_write_grant_that_reaches_the_program_itself_is_refused(grant: str) -> None:
+    files = MemoryFiles.of(*WORKSPACE, "/opt/tool/venv/lib/python/")
+    assert refused(files, write=(grant,)) == [
+        (
+            "VX305",
+            "allowWrite[0]",
+            f'write grant "{grant}" would let the task rewrite the program that walls it in, /opt/tool/venv',
+        )
+    ]
+
+
+def test_other_tasks_temporary_directories_cannot_be_granted() -> None:
+    files = MemoryFiles.of(*WORKSPACE, "/tmp/vx-1000/other/")
+    assert [code for code, _, _ in refused(files, write=("/tmp/vx-1000/other/", "/tmp/vx-1000/"))] == ["VX301"] * 2
+    request(files, write=("/tmp/",))
+
+
+def test_a_link_planted_after_resolving_is_refused() -> None:
+    files = MemoryFiles.of(*WORKSPACE, "/etc/", links={"/ws/apps/shop/out": "/etc", "/ws/apps/shop/l": "l"})
+    assert refused(files, write=("/ws/apps/shop/out/", "/ws/apps/shop/out/x/", "/ws/apps/shop/l/")) == [
+        ("VX310", "allowWrite[0]", 'grant "/ws/apps/shop/out/" passes through the link /ws/apps/shop/out'),
+        ("VX310", "allowWrite[1]", 'grant "/ws/apps/shop/out/x/" passes through the link /ws/apps/shop/out'),
+        ("VX310", "allowWrite[2]", 'grant "/ws/apps/shop/l/" passes through a loop of links'),
+    ]
+
+
+@pytest.mark.parametrize("grant", ["/ws/../etc/", "/ws//x/", "/ws/./x/"])
+def test_a_path_that_is_not_canonical_is_refused(grant: str) -> None:
+    assert [code for code, _, _ in refused(MemoryFiles.of(*WORKSPACE), write=(grant,))] == ["VX310"]
+
+
+def test_grants_that_are_no_paths_are_refused_by_field() -> None:
+    found = refused(MemoryFiles.of(*WORKSPACE), read=("/ok", "rel", "/n\0l"), write=("/n\0l/", "rel/"))
+    assert [(code, field) for code, field, _ in found] == [
+        ("VX307", "allowRead[1]"),
+        ("VX307", "allowRead[2]"),
+        ("VX307", "allowWrite[0]"),
+        ("VX307", "allowWrite[1]"),
+    ]
+
+
+# where a task may be
+
+
+@pytest.mark.parametrize(
+    ("workspace", "what"),
+    [("/", "is the file system's root"), ("/home", "holds the home directory"), ("/home/mel", "is the home directory")],
+)
+def test_a_workspace_too_wide_to_hide_is_refused(workspace: str, what: str) -> None:
+    files = MemoryFiles.of("/home/mel/p/")
+    ((code, field, message),) = refused(files, workspace=workspace, project="/home/mel/p")
+    assert (code, field) == ("VX306", "workspace")
+    assert what in message
+
+
+@pytest.mark.parametrize(
+    ("workspace", "project", "said"),
+    [
+        ("/dev/shm/ws", "/dev/shm/ws/p", "is under /dev"),
+        ("/ws", "/else", "is outside the workspace /ws"),
+        ("/ws", "/ws/gone", "is no longer a directory"),
+        ("/ws", "/ws/base.toml", "is no longer a directory"),
+    ],
+)
+def test_a_project_in_an_impossible_place_is_refused(workspace: str, project: str, said: str) -> None:
+    files = MemoryFiles.of(*WORKSPACE, "/dev/shm/ws/p/")
+    ((code, field, message),) = refused(files, workspace=workspace, project=project)
+    assert (code, field) == ("VX306", "project")
+    assert said in message
+
+
+@pytest.mark.parametrize("name", ["w[1]", "w*s", "w?s", "w\\s", "w{1}", "w\ns", "caf\udce9"])
+def test_a_project_below_any_name_can_be_sandboxed(name: str) -> None:
+    files = MemoryFiles.of(f"/{name}/p/")
+    assert request(files, workspace=f"/{name}", project=f"/{name}/p").workspace_root == f"/{name}"
+
+
+def test_a_nul_in_the_projects_path_is_refused() -> None:
+    assert refused(MemoryFiles.of(*WORKSPACE), project="/ws/a\0b")[0][:2] == ("VX307", "project")
+
+
+def test_a_config_of_another_machine_or_workspace_is_refused() -> None:
+    config = ResolvedSandboxConfig(platform="macos", workspace="/other", project="/ws/apps/shop")
+    with pytest.raises(RequestRefused) as caught:
+        build(config, workspace_root="/ws", files=MemoryFiles.of(*WORKSPACE), facts=FACTS)
+    assert [(r.code, r.field) for r in caught.value.refusals] == [("VX311", "platform"), ("VX311", "workspace")]
+
+
+def test_the_workspace_root_is_made_canonical() -> None:
+    files = MemoryFiles.of(*WORKSPACE, links={"/link": "/ws"})
+    config = ResolvedSandboxConfig(platform="linux", workspace="/ws", project="/ws/apps/shop")
+    assert build(config, workspace_root="/link", files=files, facts=FACTS).workspace_root == "/ws"
+
+
+# what is not built yet
+
+ASKS: dict[str, object] = {
+    "network": True,
+    "deny_network": ("*:22",),
+    "unix_sockets": ("/run/x.sock",),
+    "local_binding": (8000,),
+    "pty": True,
+    "git_config": True,
+    "weaker_when_nested": True,
+    "hermetic": True,
+}
+
+
+@pytest.mark.parametrize(("attribute", "value"), ASKS.items())
+def test_a_field_nothing_enforces_yet_is_refused_by_name(attribute: str, value: object) -> None:
+    ((code, field, message),) = refused(MemoryFiles.of(*WORKSPACE), fields={attribute: value})
+    assert (code, field) == ("VX501", NOT_BUILT_YET[attribute])
+    assert message == f"{field} is not enforced yet, so a task that sets it is not run"
+
+
+def test_every_field_that_is_not_built_is_tried_above() -> None:
+    assert set(ASKS) == set(NOT_BUILT_YET)
+
+
+def test_fields_that_ask_for_nothing_and_those_of_the_other_platform_are_fine() -> None:
+    request(
+        MemoryFiles.of(*WORKSPACE),
+        fields={
+            "network": (),
+            "unix_sockets": (),
+            "system_info": ("hw.ncpu",),
+            "mach_lookup": ("com.apple.x",),
+            "weaker_network_isolation": True,
+            "ignore": Ignore(read=("/ws/x",)),
+        },
+    )
+
+
+def test_every_reason_is_given_at_once_in_the_order_of_the_config() -> None:
+    found = refused(
+        MemoryFiles.of(*WORKSPACE),
+        read=("rel",),
+        write=("/", "/ws/apps/shop/x"),
+        fields={"pty": True, "network": ("pypi.org",)},
+        facts=HostFacts(platform="linux", home=HOME, temp_root="/tmp/t"),
+    )
+    assert [field for _, field, _ in found] == ["allowRead[0]", "allowWrite[0]", "allowWrite[1]", "network", "pty"]
