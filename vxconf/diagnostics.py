@@ -58,7 +58,7 @@ class Diagnostic:
         return self.severity is Severity.ERROR
 
 
-class Unreadable(Exception):  # noqa: N818  it is a verdict on a file, as `Refused` is on a task
+class Unreadable(Exception):
     """A file that is no document at all.
 
     Attributes:

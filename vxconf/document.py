@@ -11,9 +11,12 @@ import math
 import re
 import tomllib
 from dataclasses import dataclass, field
-from typing import Any, Literal, Never
+from typing import TYPE_CHECKING, Any, Literal, Never
 
 from vxconf.diagnostics import CODES, Diagnostic, Place, Unreadable, quoted
+
+if TYPE_CHECKING:
+    from vxconf.diagnostics import FieldPath
 
 Format = Literal["toml", "json"]
 
@@ -103,32 +106,24 @@ def place_at(text: str, start: int, end: int | None = None) -> Place:
     return Place(line, column, end_line, end - (text.rfind("\n", 0, end) + 1) + 1)
 
 
-def too_deep(data: object) -> bool:
-    """Whether values are nested deeper than `MAX_DEPTH`; without recursion, at any depth."""
-    level: list[object] = [data]
-    for _ in range(MAX_DEPTH + 1):
-        inner: list[object] = []
-        for value in level:
-            if isinstance(value, dict):
-                inner.extend(v for v in value.values() if isinstance(v, dict | list))
-            elif isinstance(value, list):
-                inner.extend(v for v in value if isinstance(v, dict | list))
+def deep_path(data: object) -> FieldPath | None:
+    """The first value nested deeper than `MAX_DEPTH`, `None` when there is none; without recursion, at any depth."""
+    level: list[tuple[FieldPath, object]] = [((), data)]
+    for _ in range(MAX_DEPTH):
+        inner: list[tuple[FieldPath, object]] = []
+        for path, value in level:
+            children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+            inner.extend(((*path, key), child) for key, child in children if isinstance(child, dict | list))
         if not inner:
-            return False
+            return None
         level = inner
-    return True
+    return level[0][0]
 
 
-def depth_refusal(text: str, file: str) -> Diagnostic:
-    """The diagnostic for a text nested too deep, at the bracket that is one too many."""
-    start, end = _deep_place(text)
-    return _diagnostic(
-        file,
-        "VX006",
-        place_at(text, start, end),
-        f"lists and tables are nested deeper than {MAX_DEPTH}",
-        "the format needs no more than 8",
-    )
+def too_deep(file: str, place: Place) -> Diagnostic:
+    """The diagnostic for a value nested deeper than `MAX_DEPTH`."""
+    message = f"lists and tables are nested deeper than {MAX_DEPTH}"
+    return _diagnostic(file, "VX006", place, message, "the format needs no more than 8")
 
 
 def _diagnostic(file: str, code: str, place: Place, message: str, help_: str) -> Diagnostic:
@@ -163,10 +158,31 @@ def _toml(text: str, file: str) -> Document:
     except tomllib.TOMLDecodeError as error:
         raise Unreadable(_toml_fault(text, file, error)) from None
     except RecursionError:
-        raise Unreadable((depth_refusal(text, file),)) from None
+        raise Unreadable((too_deep(file, place_at(text, *_deep_place(text))),)) from None
     except ValueError:  # an integer past the interpreter's limit of digits
         raise _long_number(text, file) from None
+    if ("0x" in text or "0o" in text or "0b" in text) and _holds_huge_number(text, data):
+        raise _long_number(text, file)
     return Document(file=file, format="toml", text=text, data=data)
+
+
+_BASED = re.compile(rf"\b0[xob][0-9a-fA-F_]{{{MAX_DIGITS},}}")
+
+
+def _holds_huge_number(text: str, data: object) -> bool:
+    # the interpreter's limit spares powers of two when it reads a number, but not when it prints one
+    if not _BASED.search(text):
+        return False
+    pending = [data]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            pending.extend(value)
+        elif isinstance(value, int) and value.bit_length() > MAX_DIGITS:
+            return True
+    return False
 
 
 def _toml_float(text: str) -> object:
@@ -274,7 +290,7 @@ def _json(text: str, file: str) -> Document:
             file, "VX004", place_at(text, offset), f"not JSON: {message}", _json_advice(text, offset)
         ) from None
     except RecursionError:
-        raise Unreadable((depth_refusal(text, file),)) from None
+        raise Unreadable((too_deep(file, place_at(text, *_deep_place(text))),)) from None
     except _Refused as refused:
         if refused.code == "VX005":
             raise Unreadable(_json_duplicates(text, file)) from None
@@ -375,7 +391,9 @@ def _refuse_lone_surrogates(text: str, file: str) -> None:
 
 
 def _long_number(text: str, file: str) -> Unreadable:
-    found = max(re.finditer(rf"[0-9_]{{{MAX_DIGITS},}}", text), key=lambda m: len(m[0]), default=None)
+    found = max(
+        re.finditer(rf"[+-]?(?:0[xob])?[0-9a-fA-F_]{{{MAX_DIGITS},}}", text), key=lambda m: len(m[0]), default=None
+    )
     start, end = (found.start(), found.end()) if found else (0, 1)
     return _unreadable(
         file,

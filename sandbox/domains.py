@@ -1,0 +1,178 @@
+"""Host patterns: the one grammar and the one canonical form of `allow.network` and `deny.network` entries.
+
+    entry  = ( host | "*." name | "*" ) [ ":" port ]      a bare "*" in a deny list alone
+    host   = name | "localhost" | IPv4 | "[" IPv6 "]"
+    name   = label "." label { "." label }
+    port   = 1-65535, no leading zero
+
+Names are compared in one form only: lowercase ASCII, IPv6 compressed. Everything that could be read
+as another spelling of an address (`0x7f.1`, `2130706433`, a trailing dot) is no pattern at all.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sandbox.errors import SandboxError
+
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
+_PORT = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
+_NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
+_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}", re.ASCII)
+_URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://(?:[^/@]*@)?([^/?#]*)", re.ASCII)
+
+_MAX_PORT = 65535
+_MAX_NAME = 253
+_SCHEME_PORTS = {"https": 443, "http": 80, "ssh": 22, "ftp": 21, "postgres": 5432, "postgresql": 5432, "redis": 6379}
+
+
+class PatternRefused(SandboxError):
+    """An entry that is no host pattern; `hint` is what to write instead, or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """An entry in canonical form.
+
+    Attributes:
+        host: lowercase, ASCII; an IPv6 address without brackets; empty for a bare `*`.
+        wildcard: whether strict subdomains of `host` are meant, or everything when `host` is empty.
+        port: `None` for any.
+    """
+
+    host: str
+    wildcard: bool = False
+    port: int | None = None
+
+    def __str__(self) -> str:
+        """The one spelling of the pattern."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        if self.wildcard:
+            host = f"*.{host}" if host else "*"
+        return host if self.port is None else f"{host}:{self.port}"
+
+
+def check_pattern(entry: str, *, allow: bool) -> Pattern:
+    """The pattern an entry stands for.
+
+    Args:
+        entry: as written in the file.
+        allow: whether it stands in an allow list, where a bare `*` is refused.
+
+    Raises:
+        PatternRefused: it is none.
+    """
+    rest, port = _split_port(entry)
+    if rest == "*":
+        if allow:
+            raise PatternRefused("a bare * is for deny.network alone", hint="name the hosts, or write network = true")
+        return Pattern("", wildcard=True, port=port)
+    if rest.startswith("["):
+        return Pattern(_ipv6(rest), port=port)
+    wildcard = rest.startswith("*.")
+    host = canonical_name(rest[2:] if wildcard else rest)
+    if wildcard and (host == "localhost" or _IPV4.fullmatch(host)):
+        raise PatternRefused("* stands before a domain of at least two names only", hint=f'write "{host}"')
+    return Pattern(host, wildcard=wildcard, port=port)
+
+
+def canonical_name(name: str) -> str:
+    """A host name or IPv4 address in the form it is compared in.
+
+    Raises:
+        PatternRefused: it is neither.
+    """
+    if not name:
+        raise PatternRefused("the host is missing", hint='write a host: "example.org"')
+    if len(name) > _MAX_NAME:
+        raise PatternRefused(f"a host has at most {_MAX_NAME} characters")
+    lower = name.lower() if name.isascii() else _idna(name)
+    if lower == "localhost" or _IPV4.fullmatch(lower):
+        return lower
+    if "*" in lower:
+        raise PatternRefused("* stands alone before the first dot only", hint='write "*.example.org"')
+    if lower.startswith(".") or lower.endswith("."):
+        bare = lower.strip(".")
+        raise PatternRefused("a host neither begins nor ends with a dot", hint=f'write "{bare}"' if bare else "")
+    labels = lower.split(".")
+    if len(labels) == 1:
+        raise PatternRefused("a host has a dot, or is localhost", hint="write the whole name, with its domain")
+    if _NUMERIC.fullmatch(labels[-1]):
+        raise PatternRefused("an IPv4 address has four numbers from 0 to 255", hint='write it like "127.0.0.1"')
+    if len(lower) > _MAX_NAME or not all(_LABEL.fullmatch(label) for label in labels):
+        raise PatternRefused("a host is made of letters, digits, - and _ between single dots")
+    return lower
+
+
+def _split_port(entry: str) -> tuple[str, int | None]:
+    _refuse_urls(entry)
+    if entry.startswith("["):
+        rest, bracket, tail = entry.partition("]")
+        if not bracket or (tail and not tail.startswith(":")):
+            raise PatternRefused(
+                "an IPv6 address stands alone in brackets", hint='write it like "[::1]" or "[::1]:443"'
+            )
+        return rest + bracket, _port(tail[1:], rest + bracket) if tail else None
+    host, colon, port = entry.partition(":")
+    if not colon:
+        return host, None
+    if _is_ipv6(entry):
+        raise PatternRefused("an IPv6 address needs brackets", hint='write it like "[::1]" or "[::1]:443"')
+    return host, _port(port, host)
+
+
+def _refuse_urls(entry: str) -> None:
+    url = _URL.match(entry)
+    if url:
+        host = url[2].split(":")[0] if not url[2].startswith("[") else url[2].partition("]")[0] + "]"
+        port = url[2][len(host) + 1 :] or str(_SCHEME_PORTS.get(url[1].lower(), ""))
+        spellings = [host, *([f"{host}:{port}"] if port else [])] if host else []
+        hint = "write the host alone: " + " or ".join(f'"{s}"' for s in spellings) if spellings else ""
+        raise PatternRefused("a host pattern is no URL", hint=hint)
+    if "/" in entry:
+        host, _, tail = entry.partition("/")
+        if tail.isdecimal():
+            raise PatternRefused("address ranges cannot be listed", hint="list the hosts by name")
+        raise PatternRefused("a host pattern has no path", hint=f'write the host alone: "{host}"' if host else "")
+    if "@" in entry:
+        raise PatternRefused("a host pattern has no user", hint=f'write the host alone: "{entry.rpartition("@")[2]}"')
+    if any(char.isspace() or not char.isprintable() for char in entry):
+        raise PatternRefused("a host pattern holds no blank or control character", hint="remove it")
+
+
+def _port(text: str, host: str) -> int:
+    if _PORT.fullmatch(text) and int(text) <= _MAX_PORT:
+        return int(text)
+    names_host = "." in text or host in _SCHEME_PORTS
+    hint = f'write the host alone: "{text}"' if names_host else f'write "{host}" or "{host}:443"'
+    raise PatternRefused("a port is a number from 1 to 65535", hint=hint)
+
+
+def _is_ipv6(text: str) -> bool:
+    from ipaddress import AddressValueError, IPv6Address  # noqa: PLC0415  start-up time: few files have one
+
+    try:
+        IPv6Address(text)
+    except AddressValueError:
+        return False
+    return True
+
+
+def _ipv6(bracketed: str) -> str:
+    from ipaddress import AddressValueError, IPv6Address  # noqa: PLC0415  the same
+
+    text = bracketed[1:-1]
+    try:
+        if "%" in text:
+            raise PatternRefused("an IPv6 address has no zone here", hint=f'write "[{text.partition("%")[0]}]"')
+        return IPv6Address(text).compressed
+    except AddressValueError:
+        raise PatternRefused("the brackets hold no IPv6 address", hint='write it like "[::1]"') from None
+
+
+def _idna(name: str) -> str:
+    try:
+        return name.encode("idna").decode("ascii").lower()
+    except UnicodeError:
+        raise PatternRefused("the name cannot be an internationalized one") from None

@@ -1,0 +1,44 @@
+"""A mistake before anybody looked for its place: what the schema and the rules hand to `validate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vxconf.diagnostics import CODES, Diagnostic, dotted
+from vxconf.places import locate
+
+if TYPE_CHECKING:
+    from sandbox.contract import Platform
+    from vxconf.diagnostics import FieldPath
+    from vxconf.document import Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One mistake.
+
+    Attributes:
+        path: the field; its parent's place is taken when it is not there.
+        at_key: whether the key is at fault rather than the value.
+    """
+
+    code: str
+    path: FieldPath
+    message: str
+    help: str = ""
+    at_key: bool = False
+    platform: Platform | None = None
+
+    def diagnose(self, document: Document) -> Diagnostic:
+        """The same with its place and severity."""
+        return Diagnostic(
+            code=self.code,
+            severity=CODES[self.code].severity,
+            file=document.file,
+            place=locate(document, self.path, key=self.at_key),
+            path=dotted(self.path),
+            message=self.message,
+            help=self.help,
+            platform=self.platform,
+        )

@@ -1,0 +1,42 @@
+"""Rules across fields: one small function each, in one tuple, run after the schema.
+
+A rule sees a `FileView` and yields findings. It looks only at values of the right type, so that one
+mistake is said once: by the schema.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vxconf.rules import environment, sandbox, tasks
+from vxconf.rules.view import FileView, view
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from vxconf.findings import Finding
+
+__all__ = ["RULES", "FileView", "view"]
+
+
+RULES: tuple[Callable[[FileView], Iterator[Finding]], ...] = (
+    tasks.cache_on_persistent,
+    tasks.ready_output,
+    tasks.malformed_reference,
+    tasks.self_dependency,
+    tasks.unknown_task,
+    tasks.duplicate_reference,
+    tasks.dependency_cycle,
+    tasks.absolute_cache_path,
+    environment.variable_name,
+    environment.defined_and_passed,
+    environment.reserved_variable,
+    environment.nul,
+    sandbox.host_pattern,
+    sandbox.allowed_and_denied,
+    sandbox.unbalanced_pattern,
+    sandbox.write_to_everything,
+    sandbox.system_name,
+    sandbox.socket_path,
+    sandbox.no_effect,
+)

@@ -1,0 +1,73 @@
+"""Document to diagnostics: the schema, then the rules across fields, in the file's order.
+
+A healthy file costs the precompiled validator and the rules; positions and explanations are made for
+what is wrong alone. Validation changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vxconf import _validator, _validator_workspace
+from vxconf.diagnostics import in_order
+from vxconf.document import deep_path, too_deep
+from vxconf.rules import RULES, view
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from vxconf.diagnostics import Diagnostic
+    from vxconf.document import Document
+    from vxconf.findings import Finding
+    from vxconf.rules import FileView
+    from vxconf.schema import Name
+
+
+def validate(
+    document: Document, rules: tuple[Callable[[FileView], Iterator[Finding]], ...] = RULES
+) -> tuple[Diagnostic, ...]:
+    """Every mistake of a task file, in file order; empty for a valid one."""
+    findings: list[Finding] = []
+    if not _passes(_validator.validate, document.data):
+        deep = _too_deep(document)
+        if deep is not None:
+            return (deep,)
+        findings = _complaints(document, "vx")
+    judged = {finding.path for finding in findings}
+    seen = view(document.data)
+    findings += [finding for rule in rules for finding in rule(seen) if finding.path not in judged]
+    return in_order(finding.diagnose(document) for finding in findings)
+
+
+def validate_workspace(document: Document) -> tuple[Diagnostic, ...]:
+    """Every mistake of a `.vx/workspace.toml`, in file order; empty for a valid one."""
+    if _passes(_validator_workspace.validate, document.data):
+        return ()
+    deep = _too_deep(document)
+    if deep is not None:
+        return (deep,)
+    return in_order(finding.diagnose(document) for finding in _complaints(document, "workspace"))
+
+
+def _passes(check: Callable[[object], object], data: object) -> bool:
+    try:
+        check(data)
+    except _validator.Invalid:
+        return False
+    return True
+
+
+def _too_deep(document: Document) -> Diagnostic | None:
+    path = deep_path(document.data)
+    if path is None:
+        return None
+    from vxconf.places import locate  # noqa: PLC0415  only a failing file has a place to find
+
+    place = locate(document, path)
+    return too_deep(document.file, place._replace(end_line=place.line, end_column=place.column + 1))
+
+
+def _complaints(document: Document, name: Name) -> list[Finding]:
+    from vxconf.complaints import complain  # noqa: PLC0415  jsonschema takes longer to load than the rest together
+
+    return list(complain(document, name))
