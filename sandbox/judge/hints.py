@@ -70,7 +70,7 @@ def _remedy(field: str, found: Iterable[str], boundary: Boundary, *, directory: 
 def _walls(walled: Iterable[Denied], boundary: Boundary) -> list[str]:
     met = {wall.path: wall.reason for a, _ in walled if (wall := boundary.wall(a.path)) is not None}
     return [
-        f"{spelling.shown(path)} is walled off, {reason}:"
+        f"{spelling.shown(path)} is walled off ({reason}):"
         f" allow.read = [{_quoted(spelling.entry(path, boundary))}] opens it"
         for path, reason in met.items()
     ]

@@ -75,7 +75,7 @@ class Judge:
         errno = answer(access, kind, boundary)
         wall = boundary.wall(access.path) if boundary.plan.reach(access.path) is Reach.HIDDEN else None
         if wall is not None:
-            reason = f"is walled off, {wall.reason}"
+            reason = f"is walled off ({wall.reason})"
         else:
             reason = "is covered by no write grant" if kind == "write" else "is covered by no grant"
         line = f"{access.operation} {shown(access.asked)}: {errno}, {shown(access.path)} {reason}"
