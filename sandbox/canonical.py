@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sandbox.contract import VERSION, Ignore, ResolvedSandboxConfig
 from sandbox.errors import Refusal, RequestRefused
+from sandbox.refusals import MALFORMED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-#: The code of every refusal raised here.
-MALFORMED = "VX312"
 
 _PORTS = range(1, 65536)
 

@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox import paths
+from sandbox import paths, refusals
 from sandbox.errors import Refusal
 from sandbox.facts import Kind
 
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 MAX_ALTERNATIVES = 1000
 #: How many directory entries one pattern may look at.
 MAX_ENTRIES = 250_000
-
-#: The code of every refusal raised here.
-TOO_WIDE = "VX308"
 
 _ESCAPED = re.compile(r"\\([\\*?\[\]{},])")
 _LITERAL_NEEDS = re.compile(r"[\\*?\[\]{}]")
@@ -72,7 +69,7 @@ def expand_braces(grant: str) -> tuple[str, ...]:
     except bracex.ExpansionLimitException:
         raise Refusal(
             f'the braces of "{grant}" stand for more than {MAX_ALTERNATIVES} grants',
-            code=TOO_WIDE,
+            code=refusals.TOO_MUCH,
             hint="grant the directory that holds them, with a trailing slash",
         ) from None
     return tuple(dict.fromkeys(_braces_escaped(alternative) for alternative in found))
@@ -279,6 +276,6 @@ class _Search:
         if self.looked > MAX_ENTRIES:
             raise Refusal(
                 f'pattern "{self.grant}" looks at more than {MAX_ENTRIES} directory entries',
-                code=TOO_WIDE,
+                code=refusals.TOO_MUCH,
                 hint="start it in a deeper directory, or grant a directory with a trailing slash",
             )

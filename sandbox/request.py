@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox import paths, stores
+from sandbox import paths, refusals, stores
 from sandbox.errors import Refusal, RequestRefused
 from sandbox.facts import Kind
 from sandbox.writes import Judge, Wall, unusable
@@ -16,21 +16,17 @@ if TYPE_CHECKING:
     from sandbox.contract import ResolvedSandboxConfig
     from sandbox.facts import Files, HostFacts
 
-MISPLACED = "VX306"
-UNUSABLE = "VX307"
-MISMATCHED = "VX311"
-NOT_BUILT = "VX501"
-
-#: Fields nothing enforces yet, attribute by JSON key: a config that sets one is refused, never half obeyed.
+#: Fields nothing enforces yet, by attribute: the JSON key and the code. A config that sets one is
+#: refused, never half obeyed.
 NOT_BUILT_YET = {
-    "network": "network",
-    "deny_network": "denyNetwork",
-    "unix_sockets": "unixSockets",
-    "local_binding": "localBinding",
-    "pty": "pty",
-    "git_config": "gitConfig",
-    "weaker_when_nested": "weakerWhenNested",
-    "hermetic": "hermetic",
+    "network": ("network", "VX501"),
+    "deny_network": ("denyNetwork", "VX501"),
+    "unix_sockets": ("unixSockets", "VX503"),
+    "local_binding": ("localBinding", "VX502"),
+    "pty": ("pty", "VX504"),
+    "git_config": ("gitConfig", "VX505"),
+    "weaker_when_nested": ("weakerWhenNested", "VX507"),
+    "hermetic": ("hermetic", "VX506"),
 }
 
 
@@ -107,9 +103,9 @@ def build(
         for path, name in stores.existing(facts.home, root, files)
     )
     judge = Judge(config=config, facts=facts, files=files, walls=walls, stores=found)
-    refusals = (*_misplaced(config, root, facts, files), *_unreadable(config), *judge.judge()[1], *_not_built(config))
-    if refusals:
-        raise RequestRefused(refusals)
+    refused = (*_misplaced(config, root, facts, files), *_unreadable(config), *judge.judge()[1], *_not_built(config))
+    if refused:
+        raise RequestRefused(refused)
     reads = (*_dependencies(config.project, root, walls, files), *_outputs(dependency_outputs, files))
     through = {
         place: text for one in _dependency_places(config.project, root) for place, text in paths.links_on(one, files)
@@ -149,14 +145,14 @@ def _misplaced(config: ResolvedSandboxConfig, root: str, facts: HostFacts, files
         yield Refusal(
             f"the config was resolved for {config.platform} and this machine is {facts.platform}",
             field="platform",
-            code=MISMATCHED,
+            code=refusals.PLATFORM,
             hint="resolve the config on this machine",
         )
     if config.workspace != root:
         yield Refusal(
             f"the config was resolved in the workspace {config.workspace} and is run in {root}",
             field="workspace",
-            code=MISMATCHED,
+            code=refusals.MOVED,
             hint="resolve the config again",
         )
     for place, what in (("/", "the file system's root"), (facts.home, "the home directory")):
@@ -164,7 +160,7 @@ def _misplaced(config: ResolvedSandboxConfig, root: str, facts: HostFacts, files
             yield Refusal(
                 f"the workspace root {root} {'is' if root == place else 'holds'} {what}",
                 field="workspace",
-                code=MISPLACED,
+                code=refusals.WORKSPACE_TOO_WIDE,
                 hint="mark a directory below it as the workspace with .vx/workspace.toml",
             )
             break
@@ -172,7 +168,7 @@ def _misplaced(config: ResolvedSandboxConfig, root: str, facts: HostFacts, files
         yield Refusal(
             f"the project directory {config.project!r} holds a NUL character",
             field="project",
-            code=UNUSABLE,
+            code=refusals.UNUSABLE,
             hint="remove the character",
         )
         return
@@ -180,21 +176,21 @@ def _misplaced(config: ResolvedSandboxConfig, root: str, facts: HostFacts, files
         yield Refusal(
             f"the project {config.project} is outside the workspace {root}",
             field="project",
-            code=MISPLACED,
+            code=refusals.MOVED,
             hint="run the task from the workspace its project is in",
         )
     if config.platform == "linux" and paths.at_or_under(config.project, "/dev"):
         yield Refusal(
             f"the project {config.project} is under /dev, which every sandbox has its own of",
             field="project",
-            code=MISPLACED,
+            code=refusals.UNDER_DEV,
             hint="move the project to another directory",
         )
     if paths.canonical(config.project, files) != config.project or files.kind(config.project) is not Kind.DIRECTORY:
         yield Refusal(
             f"the project {config.project} is no longer a directory",
             field="project",
-            code=MISPLACED,
+            code=refusals.MOVED,
             hint="resolve the config again",
         )
 
@@ -207,12 +203,12 @@ def _unreadable(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
 
 
 def _not_built(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
-    for attribute, field in NOT_BUILT_YET.items():
+    for attribute, (field, code) in NOT_BUILT_YET.items():
         if getattr(config, attribute):
             yield Refusal(
                 f"{field} is not enforced yet, so a task that sets it is not run",
                 field=field,
-                code=NOT_BUILT,
+                code=code,
                 hint=f"remove {field} from the sandbox block",
             )
 

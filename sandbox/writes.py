@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox import globs, paths
+from sandbox import globs, paths, refusals
 from sandbox.errors import Refusal
 from sandbox.facts import Kind
 
@@ -14,14 +14,6 @@ if TYPE_CHECKING:
 
     from sandbox.contract import ResolvedSandboxConfig
     from sandbox.facts import Files, HostFacts
-
-WALLED = "VX301"
-TOO_WIDE = "VX302"
-FILE_IN_THE_WAY = "VX303"
-BY_NAME = "VX304"
-PROTECTED = "VX305"
-UNUSABLE = "VX307"
-NOT_CANONICAL = "VX310"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,25 +60,25 @@ class Judge:
     def judge(self) -> tuple[tuple[WriteGrant, ...], tuple[Refusal, ...]]:
         """The binds of every grant that can be given, and the refusals, both in the config's order."""
         grants: list[WriteGrant] = []
-        refusals: list[Refusal] = []
+        refused: list[Refusal] = []
         for index, entry in enumerate(self.config.allow_write):
             field = f"allowWrite[{index}]"
             problem = unusable(entry, field)
             if problem is not None:
-                refusals.append(problem)
+                refused.append(problem)
                 continue
             try:
                 alternatives = globs.expand_braces(entry)
             except Refusal as refusal:
-                refusals.append(placed(refusal, field))
+                refused.append(placed(refusal, field))
                 continue
             for alternative in alternatives:
                 found = self._grant(globs.collapse(alternative), field)
                 if isinstance(found, Refusal):
-                    refusals.append(found)
+                    refused.append(found)
                 else:
                     grants.append(found)
-        return tuple(grants), tuple(refusals)
+        return tuple(grants), tuple(refused)
 
     def _grant(self, grant: str, field: str) -> WriteGrant | Refusal:
         if globs.has_wildcard(grant):
@@ -94,7 +86,7 @@ class Judge:
             return Refusal(
                 f'write grant "{grant}" is a pattern, and names cannot be granted for writing yet',
                 field=field,
-                code=BY_NAME,
+                code=refusals.BY_NAME,
                 hint=f'grant the directory: "{base.rstrip("/")}/"',
             )
         path = globs.unescape(grant).rstrip("/") or "/"
@@ -109,12 +101,19 @@ class Judge:
             return WriteGrant(field=field, path=path, directory=True, make=kind is None)
         if outside and kind is not None:
             return WriteGrant(field=field, path=path, directory=False, make=False)
+        parent = globs.escape(paths.parent(path)).rstrip("/")
+        if outside:
+            return Refusal(
+                f'write grant "{grant}" is outside the project and names nothing',
+                field=field,
+                code=refusals.MISSING_OUTSIDE,
+                hint=f'write "{grant}/" for a directory to be made, or grant the directory it is in: "{parent}/"',
+            )
         return Refusal(
             f'write grant "{grant}" is a name, and only directories can be granted for writing yet',
             field=field,
-            code=BY_NAME,
-            hint=f'write "{grant}/" for a directory, or grant the directory it is in: '
-            f'"{globs.escape(paths.parent(path)).rstrip("/")}/"',
+            code=refusals.BY_NAME,
+            hint=f'write "{grant}/" for a directory, or grant the directory it is in: "{parent}/"',
         )
 
     def _refusals(self, path: str, grant: str, field: str) -> Iterator[Refusal]:
@@ -131,7 +130,7 @@ class Judge:
                 yield Refusal(
                     f'write grant "{grant}" {"is" if place == path else "holds"} {what} {place}',
                     field=field,
-                    code=TOO_WIDE,
+                    code=refusals.TOO_WIDE,
                     hint="grant the directories the task writes, each by itself",
                 )
         for above in paths.parents(path):
@@ -143,7 +142,7 @@ class Judge:
                 yield Refusal(
                     f'write grant "{grant}" would let the task rewrite the program that walls it in, {place}',
                     field=field,
-                    code=PROTECTED,
+                    code=refusals.PROTECTED,
                     hint="grant a directory apart from it, or install vxconf elsewhere",
                 )
 
@@ -155,7 +154,7 @@ class Judge:
                 yield Refusal(
                     f'write grant "{grant}" {verb} {wall.reason} {wall.path}',
                     field=field,
-                    code=WALLED,
+                    code=refusals.WALLED,
                     hint="grant a directory that keeps clear of it",
                 )
         for store in self.stores if inside else ():
@@ -163,7 +162,7 @@ class Judge:
                 yield Refusal(
                     f'write grant "{grant}" holds {store.reason} {store.path}',
                     field=field,
-                    code=WALLED,
+                    code=refusals.WALLED,
                     hint="grant a directory that keeps clear of it",
                 )
         temp = self.facts.temp_root
@@ -171,7 +170,7 @@ class Judge:
             yield Refusal(
                 f'write grant "{grant}" lies in the directory of all tasks\' temporary directories {temp}',
                 field=field,
-                code=WALLED,
+                code=refusals.WALLED,
                 hint="write to $TMPDIR, which every task has to itself",
             )
 
@@ -182,12 +181,15 @@ def unusable(grant: str, field: str) -> Refusal | None:
         return Refusal(
             f"grant {grant!r} holds a NUL character, which no path can",
             field=field,
-            code=UNUSABLE,
+            code=refusals.UNUSABLE,
             hint="remove the character",
         )
     if not grant.startswith("/"):
         return Refusal(
-            f'grant "{grant}" is not absolute', field=field, code=UNUSABLE, hint="resolve the config before it is run"
+            f'grant "{grant}" is not absolute',
+            field=field,
+            code=refusals.UNUSABLE,
+            hint="resolve the config before it is run",
         )
     return None
 
@@ -201,7 +203,7 @@ def not_canonical(grant: str, path: str, field: str, files: Files) -> Refusal:
     return Refusal(
         f'grant "{grant}" passes through {where}',
         field=field,
-        code=NOT_CANONICAL,
+        code=refusals.MOVED,
         hint="resolve the config again",
     )
 
@@ -215,6 +217,6 @@ def _in_the_way(grant: str, path: str, field: str) -> Refusal:
     return Refusal(
         f'write grant "{grant}" needs a directory where the file {path} stands',
         field=field,
-        code=FILE_IN_THE_WAY,
+        code=refusals.FILE_IN_THE_WAY,
         hint="remove the file or grant another directory",
     )

@@ -72,9 +72,9 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     root = os.open("/", os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
     sources = _Sources(root)
-    covers = [op.path for op in operations if isinstance(op, Cover)]
-    for cover in covers:
-        sources.keep(cover)
+    for op in operations:
+        if isinstance(op, Cover):
+            sources.keep(op.path)
     writable = {op.path: sources.clone(op) for op in operations if isinstance(op, Bind) and op.writable}
     kernel.set_mount_attributes(kernel.AT_FDCWD, "/", add=kernel.MOUNT_ATTR_RDONLY)
     # device nodes, /dev/shm and /dev/pts are the sandbox's own
@@ -93,17 +93,13 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
                 tree = sources.clone(op)
                 kernel.set_mount_attributes(tree, "", add=kernel.MOUNT_ATTR_RDONLY)
             _attach(tree, op.path)
-        elif isinstance(op, (Empty, Seal)) and not _in_cover(op.path, covers):
+        elif isinstance(op, (Empty, Seal)) and op.laid_over:
             _attach(kernel.clone_tree(shown, op.path.lstrip("/")), op.path)
     os.close(shown)
     sources.close()
     kernel.detach(_NEST)
     os.rmdir(_NEST)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-def _in_cover(path: str, covers: list[str]) -> bool:
-    return any(path.startswith(cover.rstrip("/") + "/") for cover in covers)
 
 
 def _attach(tree: int, path: str) -> None:

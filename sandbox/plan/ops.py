@@ -100,7 +100,14 @@ class Bind(Operation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Empty(Operation):
-    """An empty read-only directory in place of the host's."""
+    """An empty read-only directory in place of the host's.
+
+    Attributes:
+        laid_over: the host's directory shows through there, so this has to be mounted; otherwise the cover
+            around it shows it.
+    """
+
+    laid_over: bool = False
 
     def describe(self) -> str:
         return f"show {shown(self.path)} as an empty read-only directory"
@@ -108,7 +115,13 @@ class Empty(Operation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seal(Operation):
-    """A file nobody may open (mode 000) in place of the host's."""
+    """A file nobody may open (mode 000) in place of the host's.
+
+    Attributes:
+        laid_over: as for `Empty`.
+    """
+
+    laid_over: bool = False
 
     def describe(self) -> str:
         return f"show {shown(self.path)} as a file nobody may open"

@@ -165,8 +165,8 @@ class Tree:
                 kind = Way if task.laid is Reach.HIDDEN else Cover
                 placed.append(kind(path=path, origin=reason))
             elif task.content is not Reach.HIDDEN and (node.hide == "blank" or task.laid is not Reach.HIDDEN):
-                directory = self._files.kind(path) is Kind.DIRECTORY
-                placed.append(Empty(path=path, origin=origin) if directory else Seal(path=path, origin=origin))
+                blank = Empty if self._files.kind(path) is Kind.DIRECTORY else Seal
+                placed.append(blank(path=path, origin=origin, laid_over=task.laid is not Reach.HIDDEN))
         if reason is None:
             return placed, []
         below = [

@@ -111,6 +111,31 @@ REFUSALS = (
         right=task('dependsOn = ["libs/money#build"]'),
         stage=Stage.HOST,
     ),
+    Code(
+        code="VX313",
+        slug="pattern-too-wide",
+        title="a pattern stands for too much",
+        means="Its braces stand for more than 1,000 grants, or it would look at more than 250,000 directory entries "
+        "before the task starts. Start it in a deeper directory, or grant the directory.",
+        wrong=sandbox('allow.read = ["{1..2000}.txt"]'),
+        right=sandbox('allow.read = ["data/"]'),
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX314",
+        slug="no-longer-as-resolved",
+        title="the file system is no longer what the config was resolved for",
+        means="A link stands where none did, the project is gone, or the config comes from another workspace. "
+        "Following it would move the grants. Resolve again.",
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX315",
+        slug="malformed-resolved-config",
+        title="a resolved config is malformed",
+        means="The JSON handed in is not what `vxconf resolve` prints: a key is missing, unknown or of the wrong kind.",
+        stage=Stage.HOST,
+    ),
 )
 
 WARNINGS = (

@@ -39,7 +39,7 @@ BARE = ResolvedSandboxConfig(platform="macos", workspace="/ws", project="/ws")
 def refused(data: object) -> list[tuple[str, str]]:
     with pytest.raises(RequestRefused) as caught:
         from_dict(data)
-    assert all(refusal.code == "VX312" and refusal.hint for refusal in caught.value.refusals)
+    assert all(refusal.code == "VX315" and refusal.hint for refusal in caught.value.refusals)
     return [(refusal.field, refusal.message) for refusal in caught.value.refusals]
 
 

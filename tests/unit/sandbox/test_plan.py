@@ -294,14 +294,14 @@ def test_a_read_grant_with_a_link_planted_in_it_is_refused() -> None:
     files = MemoryFiles.of(*SHOP, links={"/ws/apps/shop/l": "/ws/.git", "/ws/apps/shop/m": "/ws/libs"})
     with pytest.raises(RequestRefused) as caught:
         planned(files, read=("/ws/apps/shop/l/", "/ws/apps/shop/m/*"))
-    assert [(r.code, r.field) for r in caught.value.refusals] == [("VX310", "allowRead[0]"), ("VX310", "allowRead[1]")]
+    assert [(r.code, r.field) for r in caught.value.refusals] == [("VX314", "allowRead[0]"), ("VX314", "allowRead[1]")]
 
 
 def test_a_pattern_too_wide_to_look_at_is_refused_with_its_field() -> None:
     files = MemoryFiles.of(*SHOP)
     with pytest.raises(RequestRefused) as caught:
         planned(files, read=("/ws/", "/ws/{1..9999}"))
-    assert [(r.code, r.field) for r in caught.value.refusals] == [("VX308", "allowRead[1]")]
+    assert [(r.code, r.field) for r in caught.value.refusals] == [("VX313", "allowRead[1]")]
 
 
 # credential stores and temporary directories
@@ -357,6 +357,13 @@ def test_a_store_in_a_writable_directory_is_laid_over() -> None:
     assert plan.access(f"{HOME}/.docker/config.json", files) is HIDDEN
     assert f"{HOME}/.docker/config.json" in of_kind(plan, Seal)
     assert f"{HOME}/.config/gh" in of_kind(plan, Empty)
+    laid_over = {o.path: o.laid_over for o in plan.operations if isinstance(o, Empty | Seal)}
+    assert laid_over == {
+        f"{HOME}/.config/gh": True,
+        f"{HOME}/.docker/config.json": True,
+        f"{HOME}/.npmrc": False,
+        f"{HOME}/.ssh": False,
+    }
 
 
 def test_what_is_granted_in_a_closed_store_in_a_writable_directory_is_open_alone() -> None:

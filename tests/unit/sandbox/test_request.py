@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from sandbox import stores
+from sandbox import refusals, stores
 from sandbox.contract import Ignore, ResolvedSandboxConfig
 from sandbox.errors import RequestRefused
 from sandbox.facts import HostFacts
 from sandbox.request import NOT_BUILT_YET, Implied, build
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import FACTS, HOME, request
+from vxconf.codes import CODES
 
 WORKSPACE = (
     "/ws/.git/HEAD",
@@ -137,10 +138,10 @@ def test_a_write_grant_on_a_wall_or_around_one_is_refused_by_name() -> None:
         write=("/mono/", "/mono/sub/", "/mono/sub/kit/gen/", "/mono/.vx/", "/mono/.git/"),
     )
     assert found == [
-        ("VX301", "allowWrite[0]", 'write grant "/mono/" holds the repository\'s data /mono/.git'),
-        ("VX301", "allowWrite[1]", 'write grant "/mono/sub/" holds the nested project /mono/sub/kit'),
-        ("VX301", "allowWrite[3]", 'write grant "/mono/.vx/" holds the cache /mono/.vx/cache'),
-        ("VX301", "allowWrite[4]", 'write grant "/mono/.git/" is the repository\'s data /mono/.git'),
+        ("VX302", "allowWrite[0]", 'write grant "/mono/" holds the repository\'s data /mono/.git'),
+        ("VX302", "allowWrite[1]", 'write grant "/mono/sub/" holds the nested project /mono/sub/kit'),
+        ("VX302", "allowWrite[3]", 'write grant "/mono/.vx/" holds the cache /mono/.vx/cache'),
+        ("VX302", "allowWrite[4]", 'write grant "/mono/.git/" is the repository\'s data /mono/.git'),
     ]
 
 
@@ -149,18 +150,18 @@ def test_the_cache_is_closed_to_every_write_grant() -> None:
     found = refused(files, cache_dir="/ws/apps/shop/.tc", write=("/ws/apps/shop/.tc/", "/ws/.vx/cache/deep/"))
     assert found == [
         (
-            "VX301",
+            "VX302",
             "allowWrite[0]",
             'write grant "/ws/apps/shop/.tc/" is the cache directory of the run /ws/apps/shop/.tc',
         ),
-        ("VX301", "allowWrite[1]", 'write grant "/ws/.vx/cache/deep/" is in the cache /ws/.vx/cache'),
+        ("VX302", "allowWrite[1]", 'write grant "/ws/.vx/cache/deep/" is in the cache /ws/.vx/cache'),
     ]
 
 
 def test_a_write_grant_around_a_store_in_the_workspace_is_refused() -> None:
     files = MemoryFiles.of(*WORKSPACE, "/ws/dot/npmrc", links={f"{HOME}/.npmrc": "/ws/dot/npmrc"})
     assert refused(files, write=("/ws/dot/",)) == [
-        ("VX301", "allowWrite[0]", 'write grant "/ws/dot/" holds the credential store ~/.npmrc /ws/dot/npmrc')
+        ("VX302", "allowWrite[0]", 'write grant "/ws/dot/" holds the credential store ~/.npmrc /ws/dot/npmrc')
     ]
 
 
@@ -177,7 +178,7 @@ def test_a_write_grant_around_a_store_in_the_workspace_is_refused() -> None:
 def test_a_write_grant_too_wide_to_give_is_refused(grant: str, what: str) -> None:
     files = MemoryFiles.of("/srv/ws/p/", "/home/mel/")
     found = refused(files, workspace="/srv/ws", project="/srv/ws/p", write=(grant,))
-    assert found == [("VX302", "allowWrite[0]", f'write grant "{grant}" {what}')]
+    assert found == [("VX305", "allowWrite[0]", f'write grant "{grant}" {what}')]
 
 
 @pytest.mark.parametrize("grant", ["/ws/apps/shop/notes.md/", "/ws/apps/shop/notes.md/x/"])
@@ -212,7 +213,7 @@ def test_a_write_pattern_is_refused_with_the_directory_to_grant(grant: str) -> N
 def test_outside_the_project_an_existing_path_needs_no_slash_and_a_missing_one_does() -> None:
     files = MemoryFiles.of(*WORKSPACE, "/else/file")
     request(files, write=("/tmp/x", "/else/file", "/else/new/", "/ws/libs/money"))
-    assert [code for code, _, _ in refused(files, write=("/home/mel/.newtoolrc",))] == ["VX304"]
+    assert [code for code, _, _ in refused(files, write=("/home/mel/.newtoolrc",))] == ["VX309"]
 
 
 @pytest.mark.parametrize("grant", ["/opt/tool/", "/opt/tool/venv/", "/opt/tool/venv/lib/"])
@@ -220,7 +221,7 @@ def test_a_write_grant_that_reaches_the_program_itself_is_refused(grant: str) ->
     files = MemoryFiles.of(*WORKSPACE, "/opt/tool/venv/lib/python/")
     assert refused(files, write=(grant,)) == [
         (
-            "VX305",
+            "VX306",
             "allowWrite[0]",
             f'write grant "{grant}" would let the task rewrite the program that walls it in, /opt/tool/venv',
         )
@@ -229,31 +230,31 @@ def test_a_write_grant_that_reaches_the_program_itself_is_refused(grant: str) ->
 
 def test_other_tasks_temporary_directories_cannot_be_granted() -> None:
     files = MemoryFiles.of(*WORKSPACE, "/tmp/vx-1000/other/")
-    assert [code for code, _, _ in refused(files, write=("/tmp/vx-1000/other/", "/tmp/vx-1000/"))] == ["VX301"] * 2
+    assert [code for code, _, _ in refused(files, write=("/tmp/vx-1000/other/", "/tmp/vx-1000/"))] == ["VX302"] * 2
     request(files, write=("/tmp/",))
 
 
 def test_a_link_planted_after_resolving_is_refused() -> None:
     files = MemoryFiles.of(*WORKSPACE, "/etc/", links={"/ws/apps/shop/out": "/etc", "/ws/apps/shop/l": "l"})
     assert refused(files, write=("/ws/apps/shop/out/", "/ws/apps/shop/out/x/", "/ws/apps/shop/l/")) == [
-        ("VX310", "allowWrite[0]", 'grant "/ws/apps/shop/out/" passes through the link /ws/apps/shop/out'),
-        ("VX310", "allowWrite[1]", 'grant "/ws/apps/shop/out/x/" passes through the link /ws/apps/shop/out'),
-        ("VX310", "allowWrite[2]", 'grant "/ws/apps/shop/l/" passes through a loop of links'),
+        ("VX314", "allowWrite[0]", 'grant "/ws/apps/shop/out/" passes through the link /ws/apps/shop/out'),
+        ("VX314", "allowWrite[1]", 'grant "/ws/apps/shop/out/x/" passes through the link /ws/apps/shop/out'),
+        ("VX314", "allowWrite[2]", 'grant "/ws/apps/shop/l/" passes through a loop of links'),
     ]
 
 
 @pytest.mark.parametrize("grant", ["/ws/../etc/", "/ws//x/", "/ws/./x/"])
 def test_a_path_that_is_not_canonical_is_refused(grant: str) -> None:
-    assert [code for code, _, _ in refused(MemoryFiles.of(*WORKSPACE), write=(grant,))] == ["VX310"]
+    assert [code for code, _, _ in refused(MemoryFiles.of(*WORKSPACE), write=(grant,))] == ["VX314"]
 
 
 def test_grants_that_are_no_paths_are_refused_by_field() -> None:
     found = refused(MemoryFiles.of(*WORKSPACE), read=("/ok", "rel", "/n\0l"), write=("/n\0l/", "rel/"))
     assert [(code, field) for code, field, _ in found] == [
-        ("VX307", "allowRead[1]"),
-        ("VX307", "allowRead[2]"),
-        ("VX307", "allowWrite[0]"),
-        ("VX307", "allowWrite[1]"),
+        ("VX308", "allowRead[1]"),
+        ("VX308", "allowRead[2]"),
+        ("VX308", "allowWrite[0]"),
+        ("VX308", "allowWrite[1]"),
     ]
 
 
@@ -267,23 +268,23 @@ def test_grants_that_are_no_paths_are_refused_by_field() -> None:
 def test_a_workspace_too_wide_to_hide_is_refused(workspace: str, what: str) -> None:
     files = MemoryFiles.of("/home/mel/p/")
     ((code, field, message),) = refused(files, workspace=workspace, project="/home/mel/p")
-    assert (code, field) == ("VX306", "workspace")
+    assert (code, field) == ("VX310", "workspace")
     assert what in message
 
 
 @pytest.mark.parametrize(
-    ("workspace", "project", "said"),
+    ("workspace", "project", "expected", "said"),
     [
-        ("/dev/shm/ws", "/dev/shm/ws/p", "is under /dev"),
-        ("/ws", "/else", "is outside the workspace /ws"),
-        ("/ws", "/ws/gone", "is no longer a directory"),
-        ("/ws", "/ws/base.toml", "is no longer a directory"),
+        ("/dev/shm/ws", "/dev/shm/ws/p", "VX307", "is under /dev"),
+        ("/ws", "/else", "VX314", "is outside the workspace /ws"),
+        ("/ws", "/ws/gone", "VX314", "is no longer a directory"),
+        ("/ws", "/ws/base.toml", "VX314", "is no longer a directory"),
     ],
 )
-def test_a_project_in_an_impossible_place_is_refused(workspace: str, project: str, said: str) -> None:
+def test_a_project_in_an_impossible_place_is_refused(workspace: str, project: str, expected: str, said: str) -> None:
     files = MemoryFiles.of(*WORKSPACE, "/dev/shm/ws/p/")
     ((code, field, message),) = refused(files, workspace=workspace, project=project)
-    assert (code, field) == ("VX306", "project")
+    assert (code, field) == (expected, "project")
     assert said in message
 
 
@@ -294,14 +295,14 @@ def test_a_project_below_any_name_can_be_sandboxed(name: str) -> None:
 
 
 def test_a_nul_in_the_projects_path_is_refused() -> None:
-    assert refused(MemoryFiles.of(*WORKSPACE), project="/ws/a\0b")[0][:2] == ("VX307", "project")
+    assert refused(MemoryFiles.of(*WORKSPACE), project="/ws/a\0b")[0][:2] == ("VX308", "project")
 
 
 def test_a_config_of_another_machine_or_workspace_is_refused() -> None:
     config = ResolvedSandboxConfig(platform="macos", workspace="/other", project="/ws/apps/shop")
     with pytest.raises(RequestRefused) as caught:
         build(config, workspace_root="/ws", files=MemoryFiles.of(*WORKSPACE), facts=FACTS)
-    assert [(r.code, r.field) for r in caught.value.refusals] == [("VX311", "platform"), ("VX311", "workspace")]
+    assert [(r.code, r.field) for r in caught.value.refusals] == [("VX509", "platform"), ("VX314", "workspace")]
 
 
 def test_the_workspace_root_is_made_canonical() -> None:
@@ -327,8 +328,13 @@ ASKS: dict[str, object] = {
 @pytest.mark.parametrize(("attribute", "value"), ASKS.items())
 def test_a_field_nothing_enforces_yet_is_refused_by_name(attribute: str, value: object) -> None:
     ((code, field, message),) = refused(MemoryFiles.of(*WORKSPACE), fields={attribute: value})
-    assert (code, field) == ("VX501", NOT_BUILT_YET[attribute])
+    assert (field, code) == NOT_BUILT_YET[attribute]
     assert message == f"{field} is not enforced yet, so a task that sets it is not run"
+
+
+def test_every_code_the_engine_refuses_with_is_documented() -> None:
+    used = {value for name, value in vars(refusals).items() if name.isupper()}
+    assert used | {code for _, code in NOT_BUILT_YET.values()} <= set(CODES)
 
 
 def test_every_field_that_is_not_built_is_tried_above() -> None:

@@ -1,0 +1,17 @@
+"""The codes the engine refuses with; what each means and how to cure it is documented in `docs/diagnostics.md`."""
+
+from __future__ import annotations
+
+WALLED = "VX302"
+FILE_IN_THE_WAY = "VX303"
+BY_NAME = "VX304"
+TOO_WIDE = "VX305"
+PROTECTED = "VX306"
+UNDER_DEV = "VX307"
+UNUSABLE = "VX308"
+MISSING_OUTSIDE = "VX309"
+WORKSPACE_TOO_WIDE = "VX310"
+TOO_MUCH = "VX313"
+MOVED = "VX314"
+MALFORMED = "VX315"
+PLATFORM = "VX509"
