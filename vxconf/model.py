@@ -105,7 +105,6 @@ class TaskModel:
 
     name: str
     path: FieldPath
-    description: str = ""
     depends_on: tuple[str, ...] = ()
     exec: Exec | None = None
     cache: Cache | None = None
@@ -133,8 +132,6 @@ def as_data(model: FileModel) -> dict[str, Any]:
 
 def _task(task: TaskModel) -> dict[str, Any]:
     data: dict[str, Any] = {"dependsOn": list(task.depends_on)}
-    if task.description:
-        data["description"] = task.description
     if task.exec is not None:
         data["exec"] = _exec(task.exec)
     if task.cache is not None:

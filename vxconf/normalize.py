@@ -36,7 +36,6 @@ def _task(name: str, data: _Data, path: FieldPath) -> TaskModel:
     return TaskModel(
         name=name,
         path=path,
-        description=data.get("description", ""),
         depends_on=tuple(data.get("dependsOn", ())),
         exec=None if run is None else _exec(run, (*path, "exec")),
         cache=None if cache is None else _cache(cache),

@@ -40,12 +40,14 @@ class Resolution:
     Attributes:
         origins: for each grant of the config, such as `allowRead[0]`, the entries it comes from;
             several when they mean the same.
+        links: the links grants are spelled through, each as its canonical place and its text.
         refusals: what was refused on the way, in the order of the model; a refused entry is not in
             the config.
     """
 
     config: ResolvedSandboxConfig
     origins: tuple[tuple[str, Entries], ...]
+    links: tuple[tuple[str, str], ...]
     refusals: tuple[Refused, ...]
 
     def origin(self, field: str) -> Entries:
@@ -77,6 +79,7 @@ class _Resolver:
     def __init__(self, where: Surroundings) -> None:
         self._where = where
         self._origins: list[tuple[str, Entries]] = []
+        self._links: dict[str, str] = {}
         self._refusals: list[Refused] = []
 
     def run(self, block: SandboxModel) -> Resolution:
@@ -105,7 +108,12 @@ class _Resolver:
                 network=self._list("ignore.network", block.ignore_network, _verbatim),
             ),
         )
-        return Resolution(config=config, origins=tuple(self._origins), refusals=tuple(self._refusals))
+        return Resolution(
+            config=config,
+            origins=tuple(self._origins),
+            links=tuple(sorted(self._links.items())),
+            refusals=tuple(self._refusals),
+        )
 
     def _all_or_list(
         self, field: str, value: Literal[True] | Entries | None, one: Callable[[str], Iterable[str]]
@@ -131,12 +139,15 @@ class _Resolver:
 
     def _read(self, text: str) -> Iterable[str]:
         for grant in globs.expand_braces(text):
-            yield self._grant(self._anchored(grant), lambda _real, kind: kind is Kind.DIRECTORY)
+            anchored = self._anchored(grant)
+            self._note_links(anchored)
+            yield self._grant(anchored, lambda _real, kind: kind is Kind.DIRECTORY)
 
     def _write(self, text: str) -> Iterable[str]:
         for grant in globs.expand_braces(text):
             anchored = self._anchored(grant)
             self._hold_inside(text, grant, anchored)
+            self._note_links(anchored)
             yield self._grant(anchored, self._is_outside_directory)
 
     def _ignored(self, text: str) -> Iterable[str]:
@@ -171,6 +182,9 @@ class _Resolver:
             return globs.escape(real) + "/"
         return globs.escape(real)
 
+    def _note_links(self, anchored: str) -> None:
+        self._links.update(paths.links_on(_literal_part(anchored), self._where.files))
+
     def _hold_inside(self, text: str, grant: str, anchored: str) -> None:
         """Refuses a write grant spelled inside the project that lands outside.
 
@@ -179,9 +193,7 @@ class _Resolver:
         """
         if grant == "~" or grant.startswith(("/", "~/")):
             return
-        collapsed = globs.collapse(anchored)
-        wild = globs.has_wildcard(collapsed)
-        path = _at_first_wildcard(collapsed)[0] if wild else globs.unescape(collapsed)
+        path = _literal_part(anchored)
         project = self._where.project
         real = paths.canonical(path, self._where.files)
         if paths.at_or_under(paths.normal(path), project) and not paths.at_or_under(real, project):
@@ -202,6 +214,12 @@ def _ports(value: bool | tuple[int, ...]) -> bool | tuple[int, ...]:
 
 def _ends_as_directory(path: str) -> bool:
     return path.endswith(("/", "/.", "/.."))
+
+
+def _literal_part(grant: str) -> str:
+    """The unescaped path of a literal, or what comes before a pattern's first wildcard."""
+    collapsed = globs.collapse(grant)
+    return _at_first_wildcard(collapsed)[0] if globs.has_wildcard(collapsed) else globs.unescape(collapsed)
 
 
 def _at_first_wildcard(grant: str) -> tuple[str, str]:

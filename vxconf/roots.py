@@ -66,25 +66,36 @@ class Root:
         return REASONS[self.rule]
 
 
-def find_root(start: str, *, home: str) -> Root:
-    """The workspace a directory belongs to.
+class RootFinder:
+    """Finds workspace roots; each directory is asked once for each rule, however many start below it."""
 
-    Args:
-        start: a canonical directory.
-        home: the canonical home directory.
-    """
-    upwards = _upwards(start)
-    for rule, found in _RULES:
-        for directory in upwards:
-            if not found(directory):
-                continue
-            if not _forbidden(directory, home):
-                return Root(path=directory, rule=rule)
-            if rule == "workspace.toml":
-                # the others mark something else (dotfiles under git, a stray package.json) and are passed over
-                return Root(path=directory, rule=rule, problem=_problem(directory, home))
-    project = next((d for d in upwards if has_config(d)), start)
-    return Root(path=project, rule="project", problem=_problem(project, home) if _forbidden(project, home) else "")
+    def __init__(self, home: str) -> None:
+        """Takes the canonical home directory."""
+        self._home = home
+        self._asked: dict[tuple[Rule, str], bool] = {}
+
+    def find(self, start: str) -> Root:
+        """The workspace a canonical directory belongs to."""
+        upwards = _upwards(start)
+        for rule, _ in _RULES:
+            for directory in upwards:
+                if not self._found(rule, directory):
+                    continue
+                if not _forbidden(directory, self._home):
+                    return Root(path=directory, rule=rule)
+                if rule == "workspace.toml":
+                    # the others mark something else (dotfiles under git, a stray package.json) and are passed over
+                    return Root(path=directory, rule=rule, problem=_problem(directory, self._home))
+        project = next((directory for directory in upwards if has_config(directory)), start)
+        problem = _problem(project, self._home) if _forbidden(project, self._home) else ""
+        return Root(path=project, rule="project", problem=problem)
+
+    def _found(self, rule: Rule, directory: str) -> bool:
+        key = (rule, directory)
+        answer = self._asked.get(key)
+        if answer is None:
+            answer = self._asked[key] = dict(_RULES)[rule](directory)
+        return answer
 
 
 def has_config(directory: str) -> bool:

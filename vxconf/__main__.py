@@ -1,0 +1,66 @@
+"""The console script: the fast path, else typer; and the guard that lets no traceback reach a user."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# what cannot be encoded is escaped rather than raised: names are bytes, and any can be printed
+for _stream in (sys.stdout, sys.stderr):
+    _reconfigure = getattr(_stream, "reconfigure", None)
+    if _reconfigure is not None:
+        _reconfigure(errors="backslashreplace")
+
+
+def main(words: list[str] | None = None) -> int:
+    """Carries out a command line; its exit status.
+
+    Args:
+        words: without the program's name; `sys.argv` when `None`.
+    """
+    words = sys.argv[1:] if words is None else words
+    try:
+        status = _carry_out(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # whoever read us has gone; the interpreter must not try to flush into it again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception as fault:  # noqa: BLE001  the one guard: whatever was not foreseen is told in one line
+        return _unforeseen(fault, words)
+    return status
+
+
+def _carry_out(words: list[str]) -> int:
+    from vxconf.cli import USAGE, UsageError, dispatch, err  # noqa: PLC0415  inside the guard
+    from vxconf.fastpath import check_arguments  # noqa: PLC0415
+
+    try:
+        arguments = check_arguments(words)
+        if arguments is not None:
+            return dispatch("check", arguments)
+        from vxconf.cli.app import carry_out  # noqa: PLC0415  loads typer
+
+        return carry_out(words)
+    except UsageError as fault:
+        err(f"error: {fault}\n")
+        return USAGE
+
+
+def _unforeseen(fault: Exception, words: list[str]) -> int:
+    if os.environ.get("VXCONF_DEBUG") == "1":
+        import traceback  # noqa: PLC0415  only for whoever asks
+
+        traceback.print_exception(fault)
+    first = str(fault).partition("\n")[0]
+    sys.stderr.write(
+        f"error: unexpected {type(fault).__name__}{': ' + first if first else ''}; this is a mistake in vxconf, "
+        "set VXCONF_DEBUG=1 to see where\n"
+    )
+    return 125 if "run" in words else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

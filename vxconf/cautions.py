@@ -1,0 +1,173 @@
+"""Warnings about a block that can be granted and probably does not do what was meant; pure.
+
+Each looks at the plan that was made of the block, so that a warning and a run never disagree.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox import globs, paths
+from sandbox.facts import Kind
+from sandbox.stores import STORES
+from vxconf.diagnostics import CODES, Diagnostic, dotted
+from vxconf.places import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.facts import Files
+    from sandbox.request import Request
+    from vxconf.document import Document
+    from vxconf.judging import Judged
+    from vxconf.model import Entry
+
+#: Files whose names have no ending.
+_PLAIN_FILES = frozenset(
+    {"makefile", "dockerfile", "license", "licence", "readme", "changelog", "version", "gemfile", "procfile", "notice"}
+)
+
+
+def cautions(judged: Judged, document: Document, files: Files, home: str) -> tuple[Diagnostic, ...]:
+    """The warnings of one block.
+
+    Args:
+        home: the canonical home directory.
+    """
+    found = [
+        *_naming_nothing(judged),
+        *_covered(judged),
+        *_opening_stores(judged, home, files),
+        *_probably_directories(judged, files),
+    ]
+    return tuple(
+        Diagnostic(
+            code=code,
+            severity=CODES[code].severity,
+            file=document.file,
+            place=locate(document, entry.path),
+            path=dotted(entry.path),
+            message=f"{_field(entry)} {_quoted(entry.text)} {what}",
+            help=remedy,
+        )
+        for code, entry, what, remedy in found
+    )
+
+
+_Found = tuple[str, "Entry", str, str]
+
+
+def _naming_nothing(judged: Judged) -> Iterator[_Found]:
+    if judged.plan is None or judged.request is None:
+        return
+    gone: dict[str, set[str]] = {}
+    for field, path in judged.plan.inert:
+        gone.setdefault(judged.origins.get(field, field), set()).add(path)
+    written = [_literal(grant) for grant in judged.request.config.allow_write]
+    for field in gone:
+        grant = _grant_at(judged, field)
+        if globs.has_wildcard(grant):
+            for entry in judged.resolution.origin(field):
+                yield (
+                    "VX403",
+                    entry,
+                    "matches nothing now",
+                    "check the spelling; what matches later is read all the same",
+                )
+            continue
+        # what a write grant makes is readable: nothing is missing
+        path = _literal(grant)
+        if any(paths.at_or_under(path, place) for place in written):
+            continue
+        for entry in judged.resolution.origin(field):
+            yield "VX407", entry, "names nothing now", "check the spelling, or make it before the task starts"
+
+
+def _covered(judged: Judged) -> Iterator[_Found]:
+    config, resolution = judged.resolution.config, judged.resolution
+    walls = _walls(judged.request)
+    reads = [(f"allowRead[{i}]", grant) for i, grant in enumerate(config.allow_read)]
+    writes = [(f"allowWrite[{i}]", grant) for i, grant in enumerate(config.allow_write)]
+    for field, _ in (*reads, *writes):
+        first, *others = resolution.origin(field)
+        for entry in others:
+            if entry.text == first.text or not globs.expand_braces(entry.text)[1:]:
+                yield "VX404", entry, f"means the same as {_quoted(first.text)} before it", "remove one of the two"
+    for mine, wider in ((reads, (*reads, *writes)), (writes, writes)):
+        for field, grant in mine:
+            for other, above in wider:
+                if other != field and _covers(above, grant, walls):
+                    entry, cover = resolution.origin(field)[0], resolution.origin(other)[0]
+                    if entry.path == cover.path:
+                        continue
+                    what = f"is already covered by {_field(cover)} {_quoted(cover.text)}"
+                    yield "VX404", entry, what, "remove it, or narrow the other"
+                    break
+
+
+def _covers(above: str, grant: str, walls: tuple[str, ...]) -> bool:
+    """Whether a directory grant opens everything another grant does."""
+    if not above.endswith("/") or globs.has_wildcard(above):
+        return False
+    directory = _literal(above)
+    path = globs.literal_base(grant) if globs.has_wildcard(grant) else _literal(grant)
+    if not paths.at_or_under(path, directory) or above == grant:
+        return False
+    # a grant naming a wall, or something in one, opens what the one above it does not
+    return not any(paths.at_or_under(path, wall) and paths.under(wall, directory) for wall in walls)
+
+
+def _opening_stores(judged: Judged, home: str, files: Files) -> Iterator[_Found]:
+    stores = {paths.join(home, store) for store in STORES}
+    stores |= {paths.canonical(store, files) for store in stores}
+    config = judged.resolution.config
+    for name, grants in (("allowRead", config.allow_read), ("allowWrite", config.allow_write)):
+        for index, grant in enumerate(grants):
+            path = globs.literal_base(grant) if globs.has_wildcard(grant) else _literal(grant)
+            store = next((store for store in sorted(stores) if paths.at_or_under(path, store)), None)
+            if store is not None:
+                entry = judged.resolution.origin(f"{name}[{index}]")[0]
+                yield (
+                    "VX405",
+                    entry,
+                    f"opens the credential store {store}",
+                    "leave it out unless the task needs the keys",
+                )
+
+
+def _probably_directories(judged: Judged, files: Files) -> Iterator[_Found]:
+    config = judged.resolution.config
+    for index, grant in enumerate(config.allow_write):
+        if grant.endswith("/") or globs.has_wildcard(grant):
+            continue
+        path = _literal(grant)
+        kind, name = files.kind(path), paths.name(path)
+        named_like_one = kind is None and "." not in name and name.lower() not in _PLAIN_FILES
+        if kind is Kind.DIRECTORY or named_like_one:
+            entry = judged.resolution.origin(f"allowWrite[{index}]")[0]
+            yield "VX406", entry, "is probably a directory", f"write {_quoted(entry.text + '/')} to grant the directory"
+
+
+def _walls(request: Request | None) -> tuple[str, ...]:
+    return tuple(wall.path for wall in (*request.walls, *request.stores)) if request is not None else ()
+
+
+def _grant_at(judged: Judged, field: str) -> str:
+    name, _, index = field.rstrip("]").partition("[")
+    config = judged.resolution.config
+    return (config.allow_read if name == "allowRead" else config.allow_write)[int(index)]
+
+
+def _literal(grant: str) -> str:
+    return globs.unescape(grant).rstrip("/") or "/"
+
+
+def _field(entry: Entry) -> str:
+    """`allow.read` of an entry's path, the block left out."""
+    return ".".join(str(part) for part in entry.path[-3:-1])
+
+
+def _quoted(text: str) -> str:
+    from vxconf.diagnostics import quoted  # noqa: PLC0415  only a warning needs it
+
+    return quoted(text)

@@ -1,0 +1,188 @@
+"""What `check` finds: every problem of the files it is given, against the file system, in one pass."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from vxconf.diagnostics import CODES, Diagnostic, Severity, dotted, in_order
+from vxconf.loading import START, whole_file
+from vxconf.projects import TooManyDirectories
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sandbox.contract import Platform
+    from vxconf.diagnostics import Place
+    from vxconf.document import Document
+    from vxconf.model import FieldPath, SandboxModel, TaskModel
+    from vxconf.workspace import Project, Task, Workspace
+
+#: What `--platform all` stands for.
+PLATFORMS: tuple[Platform, ...] = ("linux", "macos")
+
+
+def check_workspace(workspace: Workspace, platforms: Iterable[Platform] = PLATFORMS) -> tuple[Diagnostic, ...]:
+    """Every problem of a workspace: its own, then file by file."""
+    found = list(workspace_diagnostics(workspace))
+    try:
+        projects = workspace.projects
+    except TooManyDirectories:
+        return tuple(found)
+    for project in projects:
+        found += check_project(project, platforms)
+    return tuple(found)
+
+
+def check_project(project: Project, platforms: Iterable[Platform] = PLATFORMS) -> tuple[Diagnostic, ...]:
+    """Every problem of one project's file, in file order."""
+    loaded = project.loaded
+    if loaded is None:
+        return ()
+    found = [d for d in loaded.diagnostics if d.platform is None or d.platform in platforms]
+    if loaded.document is not None and not _unusable(project.workspace):
+        for task in project.tasks:
+            if task.model is not None:
+                found += _task(task, task.model, loaded.document, platforms)
+    return in_order(found)
+
+
+def workspace_diagnostics(workspace: Workspace) -> tuple[Diagnostic, ...]:
+    """What is wrong with the workspace as a whole."""
+    root, members = workspace.chosen_by, workspace.index.members
+    file = workspace.name_of(root.marker)
+    if root.problem:
+        remedy = "put the projects in a directory of their own, with .vx/workspace.toml in it"
+        return (whole_file("VX310", file, root.problem, remedy),)
+    if members.problem:
+        return (_at_field(workspace, file, members.code, members.problem, members.help, members.field),)
+    try:
+        workspace.index.all()
+    except TooManyDirectories as fault:
+        message = f"{fault.directory} holds more directories than can be searched for projects"
+        return (whole_file("VX310", file, message, "mark a smaller workspace with .vx/workspace.toml"),)
+    return ()
+
+
+def unsandboxed(task: Task) -> Diagnostic:
+    """The refusal to resolve a task that has no block."""
+    loaded = task.project.loaded
+    file = loaded.file if loaded is not None else task.project.title
+    place = START
+    if loaded is not None and loaded.document is not None:
+        place = _locate(loaded.document, ("tasks", task.name))
+    return Diagnostic(
+        code="VX104",
+        severity=Severity.ERROR,
+        file=file,
+        place=place,
+        path=dotted(("tasks", task.name)),
+        message=f'task "{task.name}" has no sandbox block to resolve',
+        help="add exec.sandbox to it; an empty table is the baseline",
+    )
+
+
+def softened(diagnostic: Diagnostic) -> Diagnostic:
+    """A diagnostic as a check tells it: what is valid and only not enforced yet is no fault of the file."""
+    from vxconf.judging import not_yet  # noqa: PLC0415  only a file with a block comes here
+
+    return dataclasses.replace(diagnostic, severity=Severity.WARNING) if not_yet(diagnostic) else diagnostic
+
+
+def _unusable(workspace: Workspace) -> bool:
+    """Whether no block of the workspace can be judged; told once, for the workspace."""
+    return bool(workspace.chosen_by.problem)
+
+
+def _task(task: Task, model: TaskModel, document: Document, platforms: Iterable[Platform]) -> Iterator[Diagnostic]:
+    yield from _references(task, model, document)
+    block = model.exec.sandbox if model.exec is not None else None
+    if block is None:
+        return
+    for platform in platforms:
+        try:
+            judged = task.judged(platform)
+        except TooManyDirectories:
+            return
+        if judged is None:
+            return
+        yield from map(softened, judged.refusals)
+        if _has_grants(block) and platform == "linux":
+            from vxconf.cautions import cautions  # noqa: PLC0415  a baseline block has nothing to be warned of
+
+            workspace = task.project.workspace
+            yield from cautions(judged, document, workspace.files, workspace.facts.home)
+    if block.network is True and not _any_list(task.project.workspace):
+        path = (*block.path, "allow", "network")
+        yield Diagnostic(
+            code="VX402",
+            severity=CODES["VX402"].severity,
+            file=document.file,
+            place=_locate(document, path),
+            path=dotted(path),
+            message="allow.network is true, and no task of the workspace lists a host",
+            help="list the hosts the task needs",
+        )
+
+
+def _has_grants(block: SandboxModel) -> bool:
+    return bool(block.read or block.write)
+
+
+def _any_list(workspace: Workspace) -> bool:
+    try:
+        tasks = workspace.tasks
+    except TooManyDirectories:
+        return True
+    for task in tasks:
+        run = task.model.exec if task.model is not None else None
+        network = run.sandbox.network if run is not None and run.sandbox is not None else None
+        if network is not None and network is not True and network:
+            return True
+    return False
+
+
+def _references(task: Task, model: TaskModel, document: Document) -> Iterator[Diagnostic]:
+    from vxconf.naming import Unknown  # noqa: PLC0415  most tasks refer to none
+
+    for index, reference in enumerate(model.depends_on):
+        if "#" not in reference:
+            continue
+        try:
+            task.project.workspace.task(reference)
+        except TooManyDirectories:
+            return
+        except Unknown as fault:
+            path: FieldPath = (*model.path, "dependsOn", index)
+            yield Diagnostic(
+                code="VX312",
+                severity=Severity.ERROR,
+                file=document.file,
+                place=_locate(document, path),
+                path=dotted(path),
+                message=fault.message,
+                help=f"did you mean {' or '.join(fault.near)}" if fault.near else "check the spelling",
+            )
+
+
+def _at_field(workspace: Workspace, file: str, code: str, message: str, remedy: str, field: FieldPath) -> Diagnostic:
+    from vxconf.diagnostics import Unreadable  # noqa: PLC0415  only a broken workspace comes here
+    from vxconf.document import parse  # noqa: PLC0415
+    from vxconf.reading import ReadError, read  # noqa: PLC0415
+
+    place, path = START, ""
+    if field:
+        path = dotted(field)
+        try:
+            place = _locate(parse(read(workspace.chosen_by.marker), file=file), field, key=code == "VX101")
+        except (Unreadable, ReadError):
+            place = START
+    return Diagnostic(
+        code=code, severity=Severity.ERROR, file=file, place=place, path=path, message=message, help=remedy
+    )
+
+
+def _locate(document: Document, path: FieldPath, *, key: bool = False) -> Place:
+    from vxconf.places import locate  # noqa: PLC0415  places are looked up once there is something to say
+
+    return locate(document, path, key=key)

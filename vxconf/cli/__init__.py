@@ -1,0 +1,52 @@
+"""EFFECT: the command line; one room a command, each a function from its arguments to an exit status.
+
+Nothing is decided here: the rooms print what the service and the engine say.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vxconf.options import Arguments
+
+OK, FOUND, USAGE, NOT_RUN = 0, 1, 2, 125
+
+
+class UsageError(Exception):
+    """Wrong usage: one line, status 2."""
+
+
+def dispatch(name: str, arguments: Arguments) -> int:
+    """Carries out a command; its exit status."""
+    directories = arguments.get("C") or []
+    for directory in [directories] if isinstance(directories, str) else directories:
+        try:
+            os.chdir(directory)
+        except (OSError, ValueError) as fault:
+            reason = getattr(fault, "strerror", None) or str(fault)
+            raise UsageError(f"-C {directory}: {reason.lower()}") from None
+    room = import_module(f"vxconf.cli.{name}")
+    main: Callable[[Arguments], int] = room.main
+    return main(arguments)
+
+
+def out(text: str) -> None:
+    """Data."""
+    sys.stdout.write(text)
+
+
+def err(text: str) -> None:
+    """Everything else."""
+    sys.stderr.write(text)
+
+
+def is_coloured(stream: object) -> bool:
+    """Whether a stream is a terminal whose user has not asked for plain text."""
+    isatty: Callable[[], bool] | None = getattr(stream, "isatty", None)
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and isatty is not None and isatty()

@@ -1,0 +1,99 @@
+"""Typer's commands, built from the table in `vxconf.options`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from vxconf import __version__
+from vxconf.cli import dispatch, out
+from vxconf.options import COMMANDS, DIRECTORY, Arguments, Command, Option, Positional
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def carry_out(words: list[str]) -> int:
+    """Lets typer read a command line, and carries it out; the exit status."""
+    try:
+        status = build()(args=words, prog_name="vxconf", standalone_mode=True)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    return status if isinstance(status, int) else 0
+
+
+def build() -> typer.Typer:
+    """The application."""
+    app = typer.Typer(
+        help="Declare what each task of a monorepo may touch, and run it walled in.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    directory = Annotated[str | None, typer.Option("-C", metavar=DIRECTORY.value, help=DIRECTORY.help)]
+
+    def top(context: typer.Context, C: Any = None, version: Any = False) -> None:  # noqa: N803
+        if version:
+            out(f"vxconf {__version__}\n")
+            raise typer.Exit
+        context.obj = C
+
+    version = Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)]
+    _annotate(top, {"context": (typer.Context, None), "C": (directory, None), "version": (version, False)})
+    app.callback(invoke_without_command=True)(top)
+    for command in COMMANDS:
+        app.command(command.name, help=command.help)(_function(command))
+    return app
+
+
+def _function(command: Command) -> Callable[..., None]:
+    def carry(context: typer.Context, **given: Any) -> None:
+        arguments: Arguments = dict(given)
+        before, own = context.obj, given.get(DIRECTORY.key)
+        arguments[DIRECTORY.key] = [directory for directory in (before, own) if directory]
+        raise typer.Exit(dispatch(command.name, arguments))
+
+    parameters: dict[str, tuple[Any, Any]] = {"context": (typer.Context, None)}
+    for positional in command.positionals:
+        parameters[positional.key] = _argument(positional)
+    for option in (*command.options, DIRECTORY):
+        parameters[option.key] = _option(option)
+    _annotate(carry, parameters)
+    return carry
+
+
+def _argument(positional: Positional) -> tuple[Any, Any]:
+    info = typer.Argument(metavar=positional.name, help=positional.help)
+    if positional.many:
+        return Annotated[list[str] | None, info], None
+    return Annotated[str, info], inspect.Parameter.empty
+
+
+def _option(option: Option) -> tuple[Any, Any]:
+    if not option.value:
+        return Annotated[bool, typer.Option(option.name, help=option.help)], False
+    kind: Any = float if option.number else Literal[option.choices] if option.choices else str
+    metavar = None if option.choices else option.value
+    info = typer.Option(option.name, metavar=metavar, help=option.help)
+    if option.default:
+        return Annotated[kind, info], option.default
+    return Annotated[kind | None, info], None
+
+
+def _annotate(function: Callable[..., None], parameters: dict[str, tuple[Any, Any]]) -> None:
+    """Gives a function the signature typer reads."""
+    function.__annotations__ = {name: annotation for name, (annotation, _) in parameters.items()}
+    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=annotation,
+                default=inspect.Parameter.empty if name == "context" else default,
+            )
+            for name, (annotation, default) in parameters.items()
+        ]
+    )

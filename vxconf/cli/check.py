@@ -1,0 +1,206 @@
+"""`vxconf check`: every problem of the files it is given; nothing is run or created."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from sandbox.host import home_directory
+from vxconf.checking import PLATFORMS, check_project, workspace_diagnostics
+from vxconf.cli import FOUND, OK, err, is_coloured, out
+from vxconf.diagnostics import Severity
+from vxconf.loading import load_file, load_text, whole_file
+from vxconf.projects import TooManyDirectories
+from vxconf.roots import CONFIG_NAMES, RootFinder
+from vxconf.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.contract import Platform
+    from vxconf.diagnostics import Diagnostic
+    from vxconf.options import Arguments
+    from vxconf.workspace import Project
+
+
+def main(arguments: Arguments) -> int:
+    """Checks; 1 when anything is refused."""
+    named = arguments["platform"]
+    checker = Checker(tuple(platform for platform in PLATFORMS if named in {"all", platform}))
+    paths = arguments["paths"]
+    if isinstance(arguments["stdin_filename"], str):
+        checker.standard_input(arguments["stdin_filename"], sys.stdin.buffer.read())
+    elif isinstance(paths, list) and paths:
+        for path in paths:
+            checker.path(path)
+    else:
+        checker.path(".", whole=True)
+    found = [_strict(diagnostic) for diagnostic in checker.found] if arguments["strict"] else checker.found
+    errors = sum(diagnostic.is_error for diagnostic in found)
+    _print(str(arguments["format"]), found, checker, errors)
+    return FOUND if errors else OK
+
+
+class Checker:
+    """One invocation: which files were looked at, and what was found.
+
+    Attributes:
+        found: the problems, file by file.
+        sources: what each file with a problem holds.
+        files: how many task files were looked at.
+        workspaces: those the files belong to, by root.
+    """
+
+    def __init__(self, platforms: tuple[Platform, ...]) -> None:
+        """Takes the platforms to judge for."""
+        self._platforms = platforms
+        self._cwd = os.getcwd()
+        self._finder = RootFinder(home_directory())
+        self._seen: set[str] = set()
+        self.found: list[Diagnostic] = []
+        self.sources: dict[str, str] = {}
+        self.files = 0
+        self.workspaces: dict[str, Workspace] = {}
+
+    def path(self, path: str, *, whole: bool = False) -> None:
+        """A file, a directory, or with `whole` the workspace a directory is in."""
+        if os.path.isdir(path):
+            self._directory(os.path.realpath(path), whole=whole)
+        elif os.path.basename(path) == "workspace.toml" and os.path.basename(os.path.dirname(path)) == ".vx":
+            # reported with the workspace itself
+            self._workspace(os.path.dirname(os.path.dirname(os.path.realpath(path))))
+        else:
+            self._file(path)
+
+    def standard_input(self, path: str, raw: bytes) -> None:
+        """Bytes, as the file of that name."""
+        project = self._project_of(path)
+        if project is not None:
+            absolute = os.path.join(project.directory, os.path.basename(path))
+            project.loaded = load_text(raw, path=absolute, file=os.path.normpath(path))
+            self._judge(project)
+
+    def _file(self, path: str) -> None:
+        project = self._project_of(path)
+        if project is None:
+            return
+        absolute = os.path.join(project.directory, os.path.basename(path))
+        if os.path.basename(path) not in CONFIG_NAMES or not os.path.lexists(absolute):
+            # a task file under another name: judged as if its directory's tasks stood in it
+            project.loaded = load_file(absolute, file=os.path.normpath(path))
+        elif project.loaded is not None and project.loaded.document is not None:
+            # reported under the name the user gave it
+            project.loaded = dataclasses.replace(
+                project.loaded, document=dataclasses.replace(project.loaded.document, file=os.path.normpath(path))
+            )
+        self._judge(project)
+
+    def _directory(self, directory: str, *, whole: bool) -> None:
+        workspace = self._workspace(directory)
+        start = workspace.root if whole else directory
+        try:
+            below = workspace.index.below(start)
+        except TooManyDirectories:
+            # said with the workspace when its whole is searched
+            if workspace.root != start:
+                self._too_many(workspace, start)
+            return
+        for project in (start, *below):
+            # a project may be the root of a workspace of its own
+            self._judge(self._workspace(project).project_at(project))
+
+    def _project_of(self, path: str) -> Project | None:
+        """The project a file stands for, `None` when it was looked at already."""
+        directory = os.path.realpath(os.path.dirname(path) or ".")
+        absolute = os.path.join(directory, os.path.basename(path))
+        if absolute in self._seen:
+            return None
+        self._seen.add(absolute)
+        # an own one, so that a file under another name does not become the directory's
+        return _fresh(self._workspace(directory), directory)
+
+    def _judge(self, project: Project) -> None:
+        loaded = project.loaded
+        if loaded is None:
+            return
+        self.files += 1
+        found = check_project(project, self._platforms)
+        if found:
+            self.found += found
+            self.sources[loaded.file] = loaded.text
+
+    def _workspace(self, directory: str) -> Workspace:
+        root = self._finder.find(directory)
+        workspace = self.workspaces.get(root.path)
+        if workspace is None:
+            workspace = self.workspaces[root.path] = Workspace(root, here=directory, name_of=self._name)
+            self._report(workspace)
+        return workspace
+
+    def _report(self, workspace: Workspace) -> None:
+        for diagnostic in workspace_diagnostics(workspace):
+            self.found.append(diagnostic)
+            marker = workspace.chosen_by.marker
+            if os.path.isfile(marker):
+                self.sources[diagnostic.file] = load_file(marker, file=diagnostic.file).text
+
+    def _too_many(self, workspace: Workspace, start: str) -> None:
+        message = f"{start} holds more directories than can be searched for projects"
+        self.found.append(whole_file("VX310", workspace.name_of(start), message, "name the files to check"))
+
+    def _name(self, path: str) -> str:
+        return os.path.relpath(path, self._cwd)
+
+
+def _fresh(workspace: Workspace, directory: str) -> Project:
+    from vxconf.workspace import Project  # noqa: PLC0415  a value here, a type above
+
+    return Project(workspace, directory)
+
+
+def _strict(diagnostic: Diagnostic) -> Diagnostic:
+    return dataclasses.replace(diagnostic, severity=Severity.ERROR)
+
+
+def _print(form: str, found: list[Diagnostic], checker: Checker, errors: int) -> None:
+    from vxconf import report  # noqa: PLC0415  a quiet check prints one line
+
+    warnings = len(found) - errors
+    if form == "json":
+        import json  # noqa: PLC0415
+
+        data = {
+            "files": checker.files,
+            "errors": errors,
+            "warnings": warnings,
+            "diagnostics": [report.as_dict(diagnostic) for diagnostic in found],
+            "workspaces": [
+                {"root": workspace.root, "rule": workspace.chosen_by.rule, "reason": workspace.chosen_by.reason}
+                for workspace in checker.workspaces.values()
+            ],
+        }
+        out(json.dumps(data, indent=2) + "\n")
+    elif form == "sarif":
+        import json  # noqa: PLC0415
+
+        from vxconf.sarif import sarif  # noqa: PLC0415
+
+        out(json.dumps(sarif(found, base=os.getcwd()), indent=2) + "\n")
+    elif form == "github":
+        out(report.github(found))
+    else:
+        out(report.text(found, checker.sources, colour=is_coloured(sys.stdout)))
+        err("".join(f"{line}\n" for line in _summary(checker, errors, warnings)))
+
+
+def _summary(checker: Checker, errors: int, warnings: int) -> Iterator[str]:
+    for workspace in checker.workspaces.values():
+        yield f"workspace {workspace.root}: {workspace.chosen_by.reason}"
+    what = " and ".join(_count(n, noun) for n, noun in ((errors, "error"), (warnings, "warning")) if n)
+    yield f"{_count(checker.files, 'file')} checked, {what or 'no problem'} found"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

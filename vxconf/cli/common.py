@@ -1,0 +1,48 @@
+"""What the commands about one task share."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from sandbox.host import home_directory
+from vxconf.cli import UsageError
+from vxconf.naming import Unknown
+from vxconf.projects import TooManyDirectories
+from vxconf.roots import RootFinder
+from vxconf.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from vxconf.diagnostics import Diagnostic
+    from vxconf.workspace import Task
+
+
+def workspace_here() -> Workspace:
+    """The workspace of the working directory."""
+    cwd = os.getcwd()
+    finder = RootFinder(home_directory())
+    return Workspace(finder.find(os.path.realpath(cwd)), here=os.path.realpath(cwd), name_of=os.path.relpath)
+
+
+def find_task(reference: str) -> Task:
+    """The task a user named.
+
+    Raises:
+        UsageError: there is none; with the nearest names.
+    """
+    try:
+        return workspace_here().task(reference)
+    except Unknown as fault:
+        raise UsageError(str(fault)) from None
+    except TooManyDirectories as fault:
+        raise UsageError(f"{fault.directory} holds more directories than can be searched for projects") from None
+
+
+def rendered(diagnostics: Iterable[Diagnostic], task: Task, *, colour: bool) -> str:
+    """Diagnostics of a task as text, with the lines they are about."""
+    from vxconf.report import text  # noqa: PLC0415  only a refusal needs it
+
+    loaded = task.project.loaded
+    return text(diagnostics, {loaded.file: loaded.text} if loaded is not None else {}, colour=colour)

@@ -1,0 +1,46 @@
+"""`vxconf doctor`: what this machine can do."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING
+
+import sandbox
+from vxconf.cli import FOUND, OK, out
+from vxconf.report import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox import HostReport
+    from vxconf.options import Arguments
+
+
+def main(arguments: Arguments) -> int:
+    """Probes; 1 when no sandbox can run here."""
+    report = sandbox.probe()
+    if arguments["format"] == "json":
+        data = {
+            "available": report.available,
+            "reason": report.reason,
+            "observer": report.observer,
+            "probes": [dataclasses.asdict(probe) for probe in report.probes],
+        }
+        out(json.dumps(data, indent=2) + "\n")
+    else:
+        out("".join(f"{printable(line)}\n" for line in _lines(report)))
+    return OK if report.available else FOUND
+
+
+def _lines(report: HostReport) -> Iterator[str]:
+    if report.available:
+        yield f"sandboxes run here, watched by: {report.observer}"
+    else:
+        yield f"no sandbox runs here: {report.reason}"
+    width = max((len(probe.name) for probe in report.probes), default=0)
+    for probe in report.probes:
+        yield f"  {'ok  ' if probe.ok else 'FAIL'}  {probe.name:<{width}}  {probe.found}"
+        if not probe.ok:
+            yield f"        cause  {probe.cause}"
+            yield f"        fix    {probe.fix}"

@@ -1,0 +1,118 @@
+"""`vxconf explain`: what each grant of a task becomes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+from vxconf import explain, explain_text, report
+from vxconf.cli import FOUND, OK, is_coloured, out
+from vxconf.cli.common import find_task, rendered
+
+if TYPE_CHECKING:
+    from vxconf.explain import Explained
+    from vxconf.options import Arguments
+    from vxconf.workspace import Task
+
+_HOST = re.compile(r"(?:\*\.)?[\w-]+(?:\.[\w-]+)+(?::\d+)?|localhost(?::\d+)?|\[[0-9a-fA-F:.]+\](?::\d+)?|[\w.-]+:\d+")
+
+
+def main(arguments: Arguments) -> int:
+    """Explains; 1 when the task would be refused."""
+    task = find_task(str(arguments["task"]))
+    platform = str(arguments["platform"])
+    refusals = task.diagnostics("linux")
+    what = _explained(task, platform)
+    target = arguments["why"]
+    if isinstance(target, str):
+        data = _why(task, what, target)
+        text = explain_text.answer(data)
+    else:
+        data = _whole(task, what, [report.as_dict(diagnostic) for diagnostic in refusals])
+        if arguments["mechanism"]:
+            data["mechanism"] = _mechanism(what)
+        text = explain_text.explanation(
+            data,
+            reason=task.project.workspace.chosen_by.reason,
+            refusals=rendered(refusals, task, colour=is_coloured(sys.stdout)),
+            platform=platform,
+        )
+    out(json.dumps(data, indent=2) + "\n" if arguments["format"] == "json" else text)
+    return FOUND if refusals else OK
+
+
+def _explained(task: Task, platform: str) -> Explained | None:
+    """What there is to explain; `None` for a task without a block, or with one that cannot be read."""
+    loaded, model = task.project.loaded, task.model
+    if loaded is None or loaded.document is None or model is None or model.exec is None or model.exec.sandbox is None:
+        return None
+    judged = task.judged("linux")
+    if judged is None:
+        return None
+    return explain.Explained(
+        block=model.exec.sandbox,
+        judged=judged,
+        document=loaded.document,
+        files=task.project.workspace.files,
+        linux=platform != "macos",
+        macos=platform != "linux",
+    )
+
+
+def _whole(task: Task, what: Explained | None, refusals: list[dict[str, Any]]) -> dict[str, Any]:
+    root = task.project.workspace.chosen_by
+    return {
+        "task": task.id,
+        "project": task.project.relative,
+        "workspace": root.path,
+        "workspaceRule": root.rule,
+        "command": task.command,
+        "sandboxed": task.sandboxed,
+        "grants": explain.grants(what) if what is not None else [],
+        "implied": explain.implied(what) if what is not None else [],
+        "refusals": refusals,
+    }
+
+
+def _why(task: Task, what: Explained | None, target: str) -> dict[str, Any]:
+    path = _as_path(task, target)
+    if path is None:
+        free = what is None and not task.sandboxed
+        return {"target": target, "network": explain.unsandboxed_answer() if free else explain.why_host()}
+    if what is None:
+        nothing = explain.unsandboxed_answer()
+        if task.sandboxed or task.model is None:
+            nothing = {"allowed": False, "by": {"reason": "the file is refused", "file": None, "line": None}, "nearest": None}
+        return {"target": target, "path": path, "read": nothing, "write": dict(nothing)}
+    return {"target": target, "path": path, **explain.why_path(what, path)}
+
+
+def _as_path(task: Task, target: str) -> str | None:
+    """The absolute path a target means, `None` for a host.
+
+    A relative one is what the task would open, or else what the caller sees.
+    """
+    from sandbox.host import home_directory  # noqa: PLC0415  only --why needs it
+
+    if target == "~" or target.startswith("~/"):
+        return os.path.normpath(home_directory() + target[1:])
+    if target.startswith("/"):
+        return target.rstrip("/") or "/"
+    for base in (task.project.directory, os.getcwd()):
+        if os.path.lexists(os.path.join(base, target)):
+            return os.path.join(base, target).rstrip("/")
+    if "/" not in target and _HOST.fullmatch(target):
+        return None
+    return os.path.join(task.project.directory, target).rstrip("/")
+
+
+def _mechanism(what: Explained | None) -> dict[str, Any]:
+    linux: dict[str, list[str]] = {"operations": [], "argv": [], "filter": []}
+    if what is not None and what.linux and what.judged.plan is not None:
+        from vxconf.mechanism import argv, filter_lines  # noqa: PLC0415  only --mechanism needs the engine's insides
+
+        linux = {"operations": list(what.judged.plan.describe()), "argv": argv(), "filter": filter_lines()}
+    return {"linux": linux, "macos": {"profile": ""}}

@@ -1,0 +1,154 @@
+"""`vxconf run`: one task's command behind its walls, its output untouched, the report after it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+from sandbox.contract import RunResult
+from vxconf.cli import NOT_RUN, UsageError, err, is_coloured, out
+from vxconf.cli.common import find_task, rendered
+from vxconf.outcome import as_dict, engine_refusal, report
+from vxconf.report import as_dict as diagnostic_as_dict
+from vxconf.workspace import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from vxconf.model import Exec
+    from vxconf.options import Arguments
+    from vxconf.workspace import Task
+
+
+def main(arguments: Arguments) -> int:
+    """Runs; the command's own status, or what became of it."""
+    if arguments["fix"]:
+        raise UsageError("--fix is not built yet in this version: add the lines the report suggests by hand")
+    timeout = arguments["timeout"]
+    if isinstance(timeout, float) and not (timeout > 0 and math.isfinite(timeout)):
+        raise UsageError(f"--timeout {timeout} is not a number of seconds above 0")
+    task = find_task(str(arguments["task"]))
+    as_json = arguments["format"] == "json"
+    refusals = task.diagnostics()
+    if refusals:
+        return _refused(task, refusals, as_json=as_json)
+    model = task.model
+    if model is None or model.exec is None:
+        raise UsageError(f"{task.id} is a group: it has no command to run")
+    words = arguments["args"]
+    args = list(words) if isinstance(words, list) else []
+    seconds = timeout if isinstance(timeout, float) else model.exec.timeout
+    # JSON has stdout to itself
+    streams = (2, 2) if as_json else (1, 2)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if task.sandboxed:
+        try:
+            result = _sandboxed(task, model.exec, args, streams, timeout=seconds, observer=str(arguments["observer"]))
+        except Refused as fault:
+            return _refused(task, fault.diagnostics, as_json=as_json)
+    else:
+        from vxconf.unsandboxed import run  # noqa: PLC0415  most tasks have a block
+
+        if not as_json:
+            err(f"{task.id} has no sandbox block: it runs with everything this user may do\n")
+        result = run(task, model.exec, args, stdout=streams[0], timeout=seconds)
+    if as_json:
+        out(json.dumps(as_dict(result, task=task.id), indent=2) + "\n")
+    else:
+        err(report(result, task))
+    return result.exit_code
+
+
+def _refused(task: Task, refusals: tuple[Any, ...], *, as_json: bool) -> int:
+    if as_json:
+        result = RunResult(sandboxed=task.sandboxed, exit_code=NOT_RUN, trace_reason="nothing was run")
+        data = as_dict(result, task=task.id)
+        data["refusals"] = [diagnostic_as_dict(diagnostic) for diagnostic in refusals] or [
+            engine_refusal("the block is refused")
+        ]
+        out(json.dumps(data, indent=2) + "\n")
+    else:
+        err(rendered(refusals, task, colour=is_coloured(sys.stderr)))
+        err(f"{task.id} was not run\n")
+    return NOT_RUN
+
+
+def _sandboxed(
+    task: Task, run: Exec, args: list[str], streams: tuple[int, int], *, timeout: float | None, observer: str
+) -> RunResult:
+    from sandbox.session import Session  # noqa: PLC0415  loads the engine
+
+    request = task.request()
+    with Session() as session, _forwarded(session.signal):
+        return session.run(
+            request,
+            command=run.command,
+            args=args,
+            env=dict(run.define),
+            pass_through=run.pass_through,
+            on_stdout=_writer(streams[0], session.signal),
+            on_stderr=_writer(streams[1], session.signal),
+            timeout=timeout,
+            observer=observer,
+            stdin=_standard_input(),
+            capture=False,
+        )
+
+
+def _standard_input() -> int | None:
+    try:
+        os.fstat(0)
+    except OSError:
+        return None
+    return 0
+
+
+def _writer(descriptor: int, stop: Callable[[int], None]) -> Callable[[bytes], None]:
+    """Passes chunks on as they are; once nobody reads them the command is told as a pipe would tell it."""
+    gone = False
+
+    def write(chunk: bytes) -> None:
+        nonlocal gone
+        view = memoryview(chunk)
+        while view and not gone:
+            try:
+                view = view[os.write(descriptor, view) :]
+            except BlockingIOError:
+                import select  # noqa: PLC0415  only where the caller's own stream does not block
+
+                select.select([], [descriptor], [])
+            except OSError:
+                gone = True
+                stop(signal.SIGPIPE)
+
+    return write
+
+
+class _forwarded:  # noqa: N801  read as a phrase: with _forwarded(...)
+    """Signals to us are signals to the command; a second interrupt ends it at once."""
+
+    _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def __init__(self, send: Callable[[int], None]) -> None:
+        self._send = send
+        self._before: dict[int, Any] = {}
+        self._interrupts = 0
+
+    def __enter__(self) -> None:
+        for number in self._NUMBERS:
+            # what the caller ignores, as nohup does, stays ignored
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._take)
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _take(self, number: int, _frame: object) -> None:
+        self._interrupts += number == signal.SIGINT
+        self._send(signal.SIGKILL if self._interrupts > 1 else number)

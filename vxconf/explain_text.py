@@ -1,0 +1,90 @@
+"""An explanation for people: the JSON value laid out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vxconf.explain import MACOS_NOT_BUILT
+from vxconf.report import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+JSON = dict[str, Any]
+
+
+def explanation(data: JSON, *, reason: str, refusals: str, platform: str) -> str:
+    """The whole explanation of one task.
+
+    Args:
+        data: the JSON value of `explain`.
+        reason: why the workspace root is the workspace root.
+        refusals: the refusals, rendered.
+        platform: `linux`, `macos` or `all`.
+    """
+    return "".join(f"{printable(line)}\n" for line in _lines(data, reason, platform)) + (
+        f"\nrefused\n{refusals}" if refusals else ""
+    )
+
+
+def answer(data: JSON) -> str:
+    """The answer of `--why`."""
+    lines = [
+        data["target"] if data.get("path", data["target"]) == data["target"] else f"{data['target']} ({data['path']})"
+    ]
+    for what in ("read", "write", "network"):
+        if what in data:
+            lines += _verdict(what, data[what])
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _lines(data: JSON, reason: str, platform: str) -> Iterator[str]:
+    yield f"task {data['task']}"
+    yield f"  workspace  {data['workspace']}: {reason}"
+    yield f"  command    {data['command'] if data['command'] is not None else 'none: a group'}"
+    if not data["sandboxed"]:
+        yield "  sandbox    none: the command runs with everything this user may do"
+        return
+    if platform != "linux":
+        yield f"  {MACOS_NOT_BUILT}"
+    yield ""
+    yield "granted" if data["grants"] else "granted: nothing"
+    for item in data["grants"]:
+        yield f"  {item['file']}:{item['line']}  {item['path']} = {_toml(item['value'])}"
+        yield from _effects(item)
+    yield ""
+    yield "implied"
+    for item in data["implied"]:
+        yield f"  {item['value']}: {item['reason']}"
+        yield from _effects(item)
+    mechanism = data.get("mechanism")
+    if mechanism is not None:
+        for name, lines in mechanism["linux"].items():
+            yield ""
+            yield f"linux {name}"
+            yield from (f"  {line}" for line in lines)
+
+
+def _effects(item: JSON) -> Iterator[str]:
+    yield from (f"    linux  {operation['describe']}" for operation in item["linux"])
+    yield from (f"    note   {note}" for note in item["notes"] if note != MACOS_NOT_BUILT)
+
+
+def _verdict(what: str, found: JSON) -> Iterator[str]:
+    yield f"  {what:<7}  {'allowed' if found['allowed'] else 'refused'}, {_source(found['by'])}"
+    if found["nearest"] is not None:
+        yield f"           nearest: {_source(found['nearest'])}"
+
+
+def _source(by: JSON | None) -> str:
+    if by is None:
+        return "by no rule"
+    if "reason" in by:
+        return str(by["reason"])
+    return f"by {by['path']} = {_toml(by['value'])} ({by['file']}:{by['line']})"
+
+
+def _toml(value: object) -> str:
+    from vxconf.diagnostics import quoted  # noqa: PLC0415  a leaf
+
+    return quoted(value) if isinstance(value, str) else str(value).lower()

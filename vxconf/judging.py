@@ -1,0 +1,226 @@
+"""One task's sandbox block against the machine: resolved, requested, planned; every refusal in one pass.
+
+Nothing is run or created. An entry that is refused is taken out and the rest judged again, so that
+one mistake does not hide the next.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from sandbox.contract import Ignore, ResolvedSandboxConfig
+from sandbox.errors import Refusal, RequestRefused
+from sandbox.plan.linux import plan
+from sandbox.request import build
+from vxconf.diagnostics import CODES, Diagnostic, dotted, in_order
+from vxconf.places import locate
+from vxconf.resolve import Resolution, Surroundings, resolve
+
+if TYPE_CHECKING:
+    from sandbox.contract import Platform
+    from sandbox.facts import Files, HostFacts
+    from sandbox.plan.model import Plan
+    from sandbox.request import Request
+    from vxconf.diagnostics import FieldPath
+    from vxconf.document import Document
+    from vxconf.model import SandboxModel
+
+#: Where each field of a resolved config stands in a block.
+FIELDS: dict[str, FieldPath] = {
+    "allowRead": ("allow", "read"),
+    "allowWrite": ("allow", "write"),
+    "network": ("allow", "network"),
+    "denyNetwork": ("deny", "network"),
+    "systemInfo": ("allow", "systemInfo"),
+    "unixSockets": ("allow", "unixSockets"),
+    "localBinding": ("allow", "localBinding"),
+    "machLookup": ("allow", "machLookup"),
+    "pty": ("allow", "pty"),
+    "gitConfig": ("allow", "gitConfig"),
+    "weakerWhenNested": ("weakerWhenNested",),
+    "weakerNetworkIsolation": ("weakerNetworkIsolation",),
+    "hermetic": ("hermetic",),
+    "ignore": ("ignore",),
+    "ignore.read": ("ignore", "read"),
+    "ignore.write": ("ignore", "write"),
+    "ignore.systemInfo": ("ignore", "systemInfo"),
+    "ignore.network": ("ignore", "network"),
+}
+
+_ATTRIBUTES = {
+    "allowRead": "allow_read",
+    "allowWrite": "allow_write",
+    "network": "network",
+    "denyNetwork": "deny_network",
+    "systemInfo": "system_info",
+    "unixSockets": "unix_sockets",
+    "localBinding": "local_binding",
+    "machLookup": "mach_lookup",
+    "pty": "pty",
+    "gitConfig": "git_config",
+    "weakerWhenNested": "weaker_when_nested",
+    "weakerNetworkIsolation": "weaker_network_isolation",
+    "hermetic": "hermetic",
+}
+
+#: Codes of what is valid and only not enforced yet: a run is refused, the file is not.
+_NAMES_NOT_YET = "VX304"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What blocks of one project are judged against.
+
+    Attributes:
+        workspace, project: canonical directories.
+        nested: the projects inside the project.
+        cache_dir: the run's cache directory, or `None`.
+    """
+
+    platform: Platform
+    workspace: str
+    project: str
+    nested: tuple[str, ...]
+    cache_dir: str | None
+    files: Files
+    facts: HostFacts
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A block and what became of it.
+
+    Attributes:
+        request, plan: of what was not refused; `None` when nothing could be made of the rest either.
+        origins: for each field of `request.config`, the field of the resolved config it is.
+        refusals: why the block cannot be granted, in file order.
+    """
+
+    resolution: Resolution
+    request: Request | None
+    plan: Plan | None
+    origins: dict[str, str]
+    refusals: tuple[Diagnostic, ...]
+
+
+def not_yet(diagnostic: Diagnostic) -> bool:
+    """Whether it is about something valid that this version does not enforce yet."""
+    return diagnostic.code == _NAMES_NOT_YET or diagnostic.code.startswith("VX5")
+
+
+def judge(block: SandboxModel, document: Document, where: Setting) -> Judged:
+    """Resolves a block and finds every reason why it cannot be granted.
+
+    Args:
+        document: the file the block stands in, for places.
+    """
+    resolution = resolve(
+        block,
+        Surroundings(
+            platform=where.platform,
+            workspace=where.workspace,
+            project=where.project,
+            home=where.facts.home,
+            files=where.files,
+        ),
+    )
+    diagnostics = [diagnose(r.refusal, r.path, document) for r in resolution.refusals]
+    trial = _Trial(resolution.config)
+    request: Request | None = None
+    planned: Plan | None = None
+    while True:
+        try:
+            request = build(
+                trial.config,
+                workspace_root=where.workspace,
+                files=where.files,
+                facts=dataclasses.replace(where.facts, platform=where.platform),
+                nested=where.nested,
+                cache_dir=where.cache_dir,
+                links=resolution.links,
+            )
+            planned = plan(request, where.files) if where.platform == "linux" else None
+        except RequestRefused as fault:
+            diagnostics += [
+                diagnose(r, place_of(trial.field(r.field), resolution, block), document) for r in fault.refusals
+            ]
+            if not trial.without({r.field for r in fault.refusals}):
+                break
+        else:
+            break
+    return Judged(
+        resolution=resolution,
+        request=request,
+        plan=planned,
+        origins=trial.origins(),
+        refusals=in_order(diagnostics),
+    )
+
+
+def diagnose(refusal: Refusal, path: FieldPath, document: Document) -> Diagnostic:
+    """A refusal of the engine, told at its place in the file."""
+    return Diagnostic(
+        code=refusal.code,
+        severity=CODES[refusal.code].severity,
+        file=document.file,
+        place=locate(document, path, key=path[-1:] == ("sandbox",)),
+        path=dotted(path),
+        message=refusal.message,
+        help=refusal.hint,
+    )
+
+
+def place_of(field: str, resolution: Resolution, block: SandboxModel) -> FieldPath:
+    """The place in the file of a field of the resolved config."""
+    origins = resolution.origin(field)
+    if origins:
+        return origins[0].path
+    return (*block.path, *FIELDS.get(field.partition("[")[0], ()))
+
+
+class _Trial:
+    """A config out of which refused entries are taken, while each field is still known by its first name."""
+
+    def __init__(self, config: ResolvedSandboxConfig) -> None:
+        self.config = config
+        self._kept: dict[str, list[int]] = {}
+
+    def field(self, field: str) -> str:
+        """The name a field of the present config had in the first one."""
+        name, mark, index = field.partition("[")
+        if not mark or name not in self._kept:
+            return field
+        return f"{name}[{self._kept[name][int(index.rstrip(']'))]}]"
+
+    def origins(self) -> dict[str, str]:
+        """Present name -> first name, for every field that changed its name."""
+        return {
+            f"{name}[{now}]": f"{name}[{first}]"
+            for name, kept in self._kept.items()
+            for now, first in enumerate(kept)
+            if now != first
+        }
+
+    def without(self, fields: set[str]) -> bool:
+        """Takes fields out; false when nothing was taken, because no field was at fault."""
+        changed = False
+        for name in {field.partition("[")[0] for field in fields}:
+            attribute = _ATTRIBUTES.get(name)
+            if attribute is None:
+                if name.startswith("ignore") and self.config.ignore != Ignore():
+                    self.config = dataclasses.replace(self.config, ignore=Ignore())
+                    changed = True
+                continue
+            value: Any = getattr(self.config, attribute)
+            default = next(f.default for f in dataclasses.fields(self.config) if f.name == attribute)
+            new: Any = default
+            if isinstance(value, tuple) and name not in fields:
+                gone = {int(field[len(name) + 1 : -1]) for field in fields if field.startswith(f"{name}[")}
+                kept = self._kept.get(name, list(range(len(value))))
+                self._kept[name] = [first for now, first in enumerate(kept) if now not in gone]
+                new = tuple(entry for now, entry in enumerate(value) if now not in gone) or default
+            if new != value:
+                self.config = dataclasses.replace(self.config, **{attribute: new})
+                changed = True
+        return changed

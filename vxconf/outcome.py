@@ -1,0 +1,137 @@
+"""What became of a run: the JSON of the contract, and the report for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vxconf.diagnostics import dotted, quoted
+from vxconf.places import locate
+from vxconf.report import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.contract import Fix, FixPaths, RunResult
+    from vxconf.model import FieldPath
+    from vxconf.workspace import Task
+
+
+def as_dict(result: RunResult, *, task: str) -> dict[str, Any]:
+    """A result as the JSON value of the contract."""
+    protections = result.protections
+    return {
+        "task": task,
+        "sandboxed": result.sandboxed,
+        "exitCode": result.exit_code,
+        "commandExitCode": result.command_exit_code,
+        "signal": result.signal,
+        "timedOut": result.timed_out,
+        "started": result.started,
+        "durationMs": result.duration_ms,
+        "cpuMs": result.cpu_ms,
+        "peakRssBytes": result.peak_rss_bytes,
+        "observer": result.observer,
+        "trace": result.trace,
+        "traceReason": result.trace_reason,
+        "protections": {
+            "filesystem": protections.filesystem,
+            "network": protections.network,
+            "sockets": protections.sockets,
+            "observer": protections.observer,
+        },
+        "violations": [
+            {
+                "kind": violation.kind,
+                "operation": violation.operation,
+                "target": violation.target,
+                "path": violation.path,
+                "errno": violation.errno,
+                "line": violation.line,
+            }
+            for violation in result.violations
+        ],
+        "hints": [{"line": hint.line} for hint in result.hints],
+        "fix": _fix(result.fix) if result.fix is not None else None,
+        "refusals": [engine_refusal(refusal) for refusal in result.refusals],
+    }
+
+
+def engine_refusal(refusal: str) -> dict[str, Any]:
+    """A refusal that has no place in a file, shaped as a diagnostic."""
+    message, _, hint = refusal.partition("\nhint: ")
+    return {
+        "code": None,
+        "severity": "error",
+        "file": None,
+        "line": None,
+        "column": None,
+        "endLine": None,
+        "endColumn": None,
+        "path": "",
+        "message": message,
+        "help": hint,
+        "platform": None,
+    }
+
+
+def report(result: RunResult, task: Task) -> str:
+    """What people are told after the command's own output; empty for a plain pass."""
+    return "".join(f"{printable(line)}\n" for line in _lines(result, task))
+
+
+def _lines(result: RunResult, task: Task) -> Iterator[str]:
+    for refusal in result.refusals:
+        message, _, hint = refusal.partition("\nhint: ")
+        yield f"error: {message}"
+        if hint:
+            yield f"  help: {hint}"
+    if not result.started:
+        yield f"{task.id} was not run"
+    if result.violations:
+        count = len(result.violations)
+        failed = ", so the task fails" if result.command_exit_code == 0 else ""
+        yield f"{task.id}: {count} violation{'' if count == 1 else 's'}{failed}"
+        yield from (f"  {violation.line}" for violation in result.violations)
+    yield from (f"hint: {hint.line}" for hint in result.hints)
+    if result.fix is not None:
+        yield from _suggestions(result.fix, task)
+    if result.timed_out:
+        yield f"{task.id} was ended: it ran out of time"
+    if result.started and result.sandboxed and result.trace != "complete":
+        yield f"not everything it did was seen: {result.trace_reason}"
+
+
+def _suggestions(fix: Fix, task: Task) -> Iterator[str]:
+    model = task.model
+    if model is None or model.exec is None or model.exec.sandbox is None:
+        return
+    block = model.exec.sandbox.path
+    for section, paths in (("allow", fix.allow), ("ignore", fix.ignore)):
+        for key, entries in (("read", paths.read), ("write", paths.write), ("network", paths.network)):
+            yield from _suggestion(task, (*block, section, key), entries)
+    inputs: FieldPath = (*model.path, "cache", "inputs")
+    yield from _suggestion(task, (*inputs, "files"), fix.inputs.files)
+    yield from _suggestion(task, (*inputs, "workspaceFiles"), fix.inputs.workspace_files)
+    for path in fix.withheld:
+        yield f"never suggested: {path} holds credentials"
+
+
+def _suggestion(task: Task, path: FieldPath, entries: tuple[str, ...]) -> Iterator[str]:
+    loaded = task.project.loaded
+    if not entries or loaded is None or loaded.document is None:
+        return
+    line = locate(loaded.document, path).line
+    yield f"{loaded.file}:{line}: add {', '.join(map(quoted, entries))} to {dotted(path)}"
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    return {
+        "allow": _paths(fix.allow),
+        "ignore": _paths(fix.ignore),
+        "inputs": {"files": list(fix.inputs.files), "workspaceFiles": list(fix.inputs.workspace_files)},
+        "withheld": list(fix.withheld),
+    }
+
+
+def _paths(paths: FixPaths) -> dict[str, list[str]]:
+    return {"read": list(paths.read), "write": list(paths.write), "network": list(paths.network)}
