@@ -32,7 +32,7 @@ def fix(counted: Sequence[Denied], boundary: Boundary) -> Fix | None:
             continue
         elif kind == "read":
             reads.append(access.path)
-        elif not boundary.refuses_writing(directory := writable(access)):
+        elif not boundary.refuses_writing(directory := writable(access, boundary)):
             writes.append(directory)
     writes = _outermost(writes)
     reads = [path for path in _outermost(reads) if not _covered(path, writes)]
@@ -48,9 +48,10 @@ def fix(counted: Sequence[Denied], boundary: Boundary) -> Fix | None:
     )
 
 
-def writable(access: Access) -> str:
-    """The directory whose grant would have let a write pass."""
-    return access.path if access.intent is Intent.MKDIR else paths.parent(access.path)
+def writable(access: Access, boundary: Boundary) -> str:
+    """The directory whose grant would have let a write pass; never one above the project for the project itself."""
+    itself = access.intent is Intent.MKDIR or access.path == boundary.project
+    return access.path if itself else paths.parent(access.path)
 
 
 def _inputs(reads: Iterable[str], boundary: Boundary) -> FixInputs:

@@ -52,7 +52,9 @@ def _hidden(outside: Iterable[Denied], boundary: Boundary) -> list[str]:
 
 
 def _refused(outside: Iterable[Denied], boundary: Boundary) -> list[str]:
-    writes = {a.path: writable(a) for a, kind in outside if kind == "write" and boundary.store(a.path) is None}
+    writes = {
+        a.path: writable(a, boundary) for a, kind in outside if kind == "write" and boundary.store(a.path) is None
+    }
     if not writes:
         return []
     remedy = _remedy("write", writes.values(), boundary, directory=True)

@@ -94,6 +94,12 @@ def test_a_refused_write_is_cured_by_its_directory() -> None:
     assert fix.allow.write == ("gen/",)
 
 
+def test_a_change_to_the_project_directory_itself_never_asks_for_what_is_above_it() -> None:
+    fix = fixed(boundary(), access(Intent.ATTRIBUTES, P))
+    assert fix is not None
+    assert fix.allow.write == ("./",)
+
+
 def test_a_directory_and_what_is_in_it_are_never_both_suggested() -> None:
     fix = fixed(
         boundary(),
