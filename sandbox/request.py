@@ -106,18 +106,18 @@ def build(
     refused = (*_misplaced(config, root, facts, files), *_unreadable(config), *judge.judge()[1], *_not_built(config))
     if refused:
         raise RequestRefused(refused)
-    reads = (*_dependencies(config.project, root, walls, files), *_outputs(dependency_outputs, files))
-    through = {
-        place: text for one in _dependency_places(config.project, root) for place, text in paths.links_on(one, files)
-    }
+    dependencies = tuple(_dependencies(config.project, root, walls, files))
+    through = [link for place, _ in dependencies for link in paths.links_on(place, files)]
+    reads = (*(read for _, read in dependencies), *_outputs(dependency_outputs, files))
     return Request(
         config=config,
         workspace_root=root,
         facts=facts,
+        # of several reasons for one path the first counts
         reads=tuple({read.path: read for read in reversed(reads)}.values())[::-1],
         walls=walls,
         stores=found,
-        links=tuple(dict.fromkeys((*links, *through.items()))),
+        links=tuple(dict.fromkeys((*links, *through))),
         keyed=None if keyed is None else frozenset(paths.canonical(path, files) for path in keyed),
     )
 
@@ -213,18 +213,14 @@ def _not_built(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
             )
 
 
-def _dependency_places(project: str, root: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((paths.join(project, "node_modules"), paths.join(root, "node_modules"))))
-
-
-def _dependencies(project: str, root: str, walls: tuple[Wall, ...], files: Files) -> Iterator[Implied]:
-    for place in _dependency_places(project, root):
+def _dependencies(project: str, root: str, walls: tuple[Wall, ...], files: Files) -> Iterator[tuple[str, Implied]]:
+    """Each place dependencies are looked for, with what may be read for it."""
+    for place in dict.fromkeys((paths.join(project, "node_modules"), paths.join(root, "node_modules"))):
         real = paths.canonical(place, files)
         if files.kind(real) is not Kind.DIRECTORY:
             continue
-        if real != place and not _may_stand_for_dependencies(real, project, root, walls):
-            continue
-        yield Implied(path=real, reason=f"the dependencies in {place}")
+        if real == place or _may_stand_for_dependencies(real, project, root, walls):
+            yield place, Implied(path=real, reason=f"the dependencies in {place}")
 
 
 def _may_stand_for_dependencies(real: str, project: str, root: str, walls: tuple[Wall, ...]) -> bool:

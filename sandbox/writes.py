@@ -82,12 +82,11 @@ class Judge:
 
     def _grant(self, grant: str, field: str) -> WriteGrant | Refusal:
         if globs.has_wildcard(grant):
-            base = globs.escape(globs.literal_base(grant))
             return Refusal(
                 f'write grant "{grant}" is a pattern, and names cannot be granted for writing yet',
                 field=field,
                 code=refusals.BY_NAME,
-                hint=f'grant the directory: "{base.rstrip("/")}/"',
+                hint=self._directory_hint(globs.literal_base(grant)) or "grant a directory, with a trailing slash",
             )
         path = globs.unescape(grant).rstrip("/") or "/"
         for refusal in self._refusals(path, grant, field):
@@ -101,20 +100,22 @@ class Judge:
             return WriteGrant(field=field, path=path, directory=True, make=kind is None)
         if outside and kind is not None:
             return WriteGrant(field=field, path=path, directory=False, make=False)
-        parent = globs.escape(paths.parent(path)).rstrip("/")
-        if outside:
-            return Refusal(
-                f'write grant "{grant}" is outside the project and names nothing',
-                field=field,
-                code=refusals.MISSING_OUTSIDE,
-                hint=f'write "{grant}/" for a directory to be made, or grant the directory it is in: "{parent}/"',
-            )
+        what = "is outside the project and names nothing"
+        if not outside:
+            what = "is a name, and only directories can be granted for writing yet"
+        other = self._directory_hint(paths.parent(path))
         return Refusal(
-            f'write grant "{grant}" is a name, and only directories can be granted for writing yet',
+            f'write grant "{grant}" {what}',
             field=field,
-            code=refusals.BY_NAME,
-            hint=f'write "{grant}/" for a directory, or grant the directory it is in: "{parent}/"',
+            code=refusals.MISSING_OUTSIDE if outside else refusals.BY_NAME,
+            hint=f'write "{grant}/" for a directory' + (f", or {other}" if other else ""),
         )
+
+    def _directory_hint(self, directory: str) -> str:
+        """The advice to grant a directory instead, empty where that would be refused as well."""
+        spelled = globs.escape(directory).rstrip("/") + "/"
+        refused = next(self._refusals(directory, spelled, ""), None)
+        return f'grant the directory "{spelled}"' if refused is None else ""
 
     def _refusals(self, path: str, grant: str, field: str) -> Iterator[Refusal]:
         """The reasons that hold whatever stands at the path, the gravest first."""

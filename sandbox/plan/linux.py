@@ -22,7 +22,7 @@ _WORKSPACE = Origin(reason="nothing in the workspace exists unless it is granted
 _TEMP_ROOT = Origin(reason="other tasks' temporary directories do not exist")
 _TEMP = Origin(reason="the task's own temporary directory")
 _PROJECT = Origin(reason="the task starts in its project's directory")
-_LINK = Origin(reason="a grant is spelled through this link")
+_LINK = Origin(reason="what is granted is reached through this link")
 
 
 def plan(request: Request, files: Files, *, temp: str | None = None) -> Plan:

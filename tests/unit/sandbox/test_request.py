@@ -58,7 +58,9 @@ def test_dependencies_that_are_a_link_open_the_target_and_show_the_link() -> Non
 @pytest.mark.parametrize("target", ["..", ".", "../..", "/", "../../.git", "../../.vx", "nested", "nested/src"])
 def test_dependencies_that_link_to_the_project_a_wall_or_above_open_nothing(target: str) -> None:
     files = MemoryFiles.of(*WORKSPACE, "/ws/apps/shop/nested/src/x", links={"/ws/apps/shop/node_modules": target})
-    assert request(files, nested=["/ws/apps/shop/nested"]).reads == ()
+    made = request(files, nested=["/ws/apps/shop/nested"])
+    assert made.reads == ()
+    assert made.links == ()
 
 
 def test_outputs_of_dependencies_are_readable() -> None:
@@ -207,7 +209,17 @@ def test_a_write_pattern_is_refused_with_the_directory_to_grant(grant: str) -> N
         request(MemoryFiles.of(*WORKSPACE), write=(grant,))
     (refusal,) = caught.value.refusals
     assert refusal.code == "VX304"
-    assert f'"{grant[: grant.rindex("/", 0, -1)]}/"' in refusal.hint
+    assert refusal.hint == f'grant the directory "{grant[: grant.rindex("/", 0, -1)]}/"'
+
+
+def test_no_directory_is_advised_that_would_be_refused_as_well() -> None:
+    with pytest.raises(RequestRefused) as caught:
+        request(MemoryFiles.of(*WORKSPACE), project="/ws", write=("/ws/x", "/ws/*", "/home/mel/x"))
+    assert [refusal.hint for refusal in caught.value.refusals] == [
+        'write "/ws/x/" for a directory',
+        "grant a directory, with a trailing slash",
+        'write "/home/mel/x/" for a directory',
+    ]
 
 
 def test_outside_the_project_an_existing_path_needs_no_slash_and_a_missing_one_does() -> None:
