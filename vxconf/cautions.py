@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from sandbox import globs, paths
 from sandbox.facts import Kind
 from sandbox.stores import STORES
-from vxconf.diagnostics import CODES, Diagnostic, dotted
+from vxconf.diagnostics import CODES, Diagnostic, dotted, quoted
 from vxconf.places import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sandbox.facts import Files
     from sandbox.request import Request
@@ -28,14 +28,20 @@ _PLAIN_FILES = frozenset(
 )
 
 
-def cautions(judged: Judged, document: Document, files: Files, home: str) -> tuple[Diagnostic, ...]:
+def cautions(
+    judged: Judged, document: Document, *, files: Files, home: str, is_made: Callable[[str], bool]
+) -> tuple[Diagnostic, ...]:
     """The warnings of one block.
 
     Args:
+        judged: the block and its plan.
+        document: the file it stands in, for places.
+        files: the host's file system.
         home: the canonical home directory.
+        is_made: whether a task of the workspace makes a path, so that it may well be missing now.
     """
     found = [
-        *_naming_nothing(judged),
+        *_naming_nothing(judged, is_made),
         *_covered(judged),
         *_opening_stores(judged, home, files),
         *_probably_directories(judged, files),
@@ -47,7 +53,7 @@ def cautions(judged: Judged, document: Document, files: Files, home: str) -> tup
             file=document.file,
             place=locate(document, entry.path),
             path=dotted(entry.path),
-            message=f"{_field(entry)} {_quoted(entry.text)} {what}",
+            message=f"{_field(entry)} {quoted(entry.text)} {what}",
             help=remedy,
         )
         for code, entry, what, remedy in found
@@ -57,30 +63,22 @@ def cautions(judged: Judged, document: Document, files: Files, home: str) -> tup
 _Found = tuple[str, "Entry", str, str]
 
 
-def _naming_nothing(judged: Judged) -> Iterator[_Found]:
-    if judged.plan is None or judged.request is None:
+def _naming_nothing(judged: Judged, is_made: Callable[[str], bool]) -> Iterator[_Found]:
+    if judged.plan is None:
         return
-    gone: dict[str, set[str]] = {}
-    for field, path in judged.plan.inert:
-        gone.setdefault(judged.origins.get(field, field), set()).add(path)
-    written = [_literal(grant) for grant in judged.request.config.allow_write]
-    for field in gone:
-        grant = _grant_at(judged, field)
-        if globs.has_wildcard(grant):
-            for entry in judged.resolution.origin(field):
-                yield (
-                    "VX403",
-                    entry,
-                    "matches nothing now",
-                    "check the spelling; what matches later is read all the same",
-                )
+    inert = {judged.origins.get(field, field) for field, _ in judged.plan.inert}
+    # an entry with braces names something as soon as one of its alternatives does
+    alternatives: dict[Entry, list[str]] = {}
+    for field, entries in judged.resolution.origins:
+        if field.startswith("allowRead["):
+            for entry in entries:
+                alternatives.setdefault(entry, []).append(field)
+    for entry, fields in alternatives.items():
+        grants = [_grant_at(judged, field) for field in fields]
+        if not inert.issuperset(fields) or any(is_made(_place(grant)) for grant in grants):
             continue
-        # what a write grant makes is readable: nothing is missing
-        path = _literal(grant)
-        if any(paths.at_or_under(path, place) for place in written):
-            continue
-        for entry in judged.resolution.origin(field):
-            yield "VX407", entry, "names nothing now", "check the spelling, or make it before the task starts"
+        what = ("VX403", "matches") if all(map(globs.has_wildcard, grants)) else ("VX407", "names")
+        yield what[0], entry, f"{what[1]} nothing now", "check the spelling, or make it before the task starts"
 
 
 def _covered(judged: Judged) -> Iterator[_Found]:
@@ -92,7 +90,7 @@ def _covered(judged: Judged) -> Iterator[_Found]:
         first, *others = resolution.origin(field)
         for entry in others:
             if entry.text == first.text or not globs.expand_braces(entry.text)[1:]:
-                yield "VX404", entry, f"means the same as {_quoted(first.text)} before it", "remove one of the two"
+                yield "VX404", entry, f"means the same as {quoted(first.text)} before it", "remove one of the two"
     for mine, wider in ((reads, (*reads, *writes)), (writes, writes)):
         for field, grant in mine:
             for other, above in wider:
@@ -100,7 +98,7 @@ def _covered(judged: Judged) -> Iterator[_Found]:
                     entry, cover = resolution.origin(field)[0], resolution.origin(other)[0]
                     if entry.path == cover.path:
                         continue
-                    what = f"is already covered by {_field(cover)} {_quoted(cover.text)}"
+                    what = f"is already covered by {_field(cover)} {quoted(cover.text)}"
                     yield "VX404", entry, what, "remove it, or narrow the other"
                     break
 
@@ -110,7 +108,7 @@ def _covers(above: str, grant: str, walls: tuple[str, ...]) -> bool:
     if not above.endswith("/") or globs.has_wildcard(above):
         return False
     directory = _literal(above)
-    path = globs.literal_base(grant) if globs.has_wildcard(grant) else _literal(grant)
+    path = _place(grant)
     if not paths.at_or_under(path, directory) or above == grant:
         return False
     # a grant naming a wall, or something in one, opens what the one above it does not
@@ -123,7 +121,7 @@ def _opening_stores(judged: Judged, home: str, files: Files) -> Iterator[_Found]
     config = judged.resolution.config
     for name, grants in (("allowRead", config.allow_read), ("allowWrite", config.allow_write)):
         for index, grant in enumerate(grants):
-            path = globs.literal_base(grant) if globs.has_wildcard(grant) else _literal(grant)
+            path = _place(grant)
             store = next((store for store in sorted(stores) if paths.at_or_under(path, store)), None)
             if store is not None:
                 entry = judged.resolution.origin(f"{name}[{index}]")[0]
@@ -145,7 +143,7 @@ def _probably_directories(judged: Judged, files: Files) -> Iterator[_Found]:
         named_like_one = kind is None and "." not in name and name.lower() not in _PLAIN_FILES
         if kind is Kind.DIRECTORY or named_like_one:
             entry = judged.resolution.origin(f"allowWrite[{index}]")[0]
-            yield "VX406", entry, "is probably a directory", f"write {_quoted(entry.text + '/')} to grant the directory"
+            yield "VX406", entry, "is probably a directory", f"write {quoted(entry.text + '/')} to grant the directory"
 
 
 def _walls(request: Request | None) -> tuple[str, ...]:
@@ -158,6 +156,11 @@ def _grant_at(judged: Judged, field: str) -> str:
     return (config.allow_read if name == "allowRead" else config.allow_write)[int(index)]
 
 
+def _place(grant: str) -> str:
+    """The path a grant names, or the directory a pattern begins in."""
+    return globs.literal_base(grant) if globs.has_wildcard(grant) else _literal(grant)
+
+
 def _literal(grant: str) -> str:
     return globs.unescape(grant).rstrip("/") or "/"
 
@@ -165,9 +168,3 @@ def _literal(grant: str) -> str:
 def _field(entry: Entry) -> str:
     """`allow.read` of an entry's path, the block left out."""
     return ".".join(str(part) for part in entry.path[-3:-1])
-
-
-def _quoted(text: str) -> str:
-    from vxconf.diagnostics import quoted  # noqa: PLC0415  only a warning needs it
-
-    return quoted(text)

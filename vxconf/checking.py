@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import TYPE_CHECKING
 
 from vxconf.diagnostics import CODES, Diagnostic, Severity, dotted, in_order
@@ -54,8 +55,12 @@ def workspace_diagnostics(workspace: Workspace) -> tuple[Diagnostic, ...]:
     if root.problem:
         remedy = "put the projects in a directory of their own, with .vx/workspace.toml in it"
         return (whole_file("VX310", file, root.problem, remedy),)
+    if root.rule == "workspace.toml":
+        broken = _workspace_file(workspace, file)
+        if broken:
+            return broken
     if members.problem:
-        return (_at_field(workspace, file, members.code, members.problem, members.help, members.field),)
+        return (whole_file(members.code, file, members.problem, members.help),)
     try:
         workspace.index.all()
     except TooManyDirectories as fault:
@@ -111,7 +116,13 @@ def _task(task: Task, model: TaskModel, document: Document, platforms: Iterable[
             from vxconf.cautions import cautions  # noqa: PLC0415  a baseline block has nothing to be warned of
 
             workspace = task.project.workspace
-            yield from cautions(judged, document, workspace.files, workspace.facts.home)
+            yield from cautions(
+                judged,
+                document,
+                files=workspace.files,
+                home=workspace.facts.home,
+                is_made=partial(_is_made, workspace),
+            )
     if block.network is True and not _any_list(task.project.workspace):
         path = (*block.path, "allow", "network")
         yield Diagnostic(
@@ -123,6 +134,25 @@ def _task(task: Task, model: TaskModel, document: Document, platforms: Iterable[
             message="allow.network is true, and no task of the workspace lists a host",
             help="list the hosts the task needs",
         )
+
+
+def _is_made(workspace: Workspace, path: str) -> bool:
+    """Whether a task of the project a path is in may write it, or names it as an output."""
+    from sandbox import globs, paths  # noqa: PLC0415  only a missing path comes here
+
+    directory = workspace.index.enclosing(path)
+    if directory is None:
+        return False
+    for task in workspace.project_at(directory).tasks:
+        judged, model = task.judged("linux"), task.model
+        written = judged.resolution.config.allow_write if judged is not None else ()
+        cache = model.cache if model is not None else None
+        made = [paths.join(globs.escape(directory), glob) for glob in (cache.output_files if cache is not None else ())]
+        for grant in map(globs.collapse, (*written, *made)):
+            base = globs.literal_base(grant) if globs.has_wildcard(grant) else globs.unescape(grant).rstrip("/")
+            if paths.at_or_under(path, base) or paths.at_or_under(base, path):
+                return True
+    return False
 
 
 def _has_grants(block: SandboxModel) -> bool:
@@ -165,21 +195,12 @@ def _references(task: Task, model: TaskModel, document: Document) -> Iterator[Di
             )
 
 
-def _at_field(workspace: Workspace, file: str, code: str, message: str, remedy: str, field: FieldPath) -> Diagnostic:
-    from vxconf.diagnostics import Unreadable  # noqa: PLC0415  only a broken workspace comes here
-    from vxconf.document import parse  # noqa: PLC0415
-    from vxconf.reading import ReadError, read  # noqa: PLC0415
+def _workspace_file(workspace: Workspace, file: str) -> tuple[Diagnostic, ...]:
+    from vxconf.loading import read_document  # noqa: PLC0415  most workspaces have no file of their own
+    from vxconf.validate import validate_workspace  # noqa: PLC0415
 
-    place, path = START, ""
-    if field:
-        path = dotted(field)
-        try:
-            place = _locate(parse(read(workspace.chosen_by.marker), file=file), field, key=code == "VX101")
-        except (Unreadable, ReadError):
-            place = START
-    return Diagnostic(
-        code=code, severity=Severity.ERROR, file=file, place=place, path=path, message=message, help=remedy
-    )
+    document, problems = read_document(workspace.chosen_by.marker, file=file)
+    return problems if document is None else validate_workspace(document)
 
 
 def _locate(document: Document, path: FieldPath, *, key: bool = False) -> Place:

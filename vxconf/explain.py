@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sandbox import globs, paths
 from sandbox.contract import Reach
 from sandbox.facts import Kind
+from sandbox.plan.ops import Way
 from vxconf.diagnostics import dotted
 from vxconf.judging import FIELDS
 from vxconf.model import Entry
@@ -83,9 +84,7 @@ def implied(what: Explained) -> list[JSON]:
                 items.append(_implied(operation.path, operation.origin.reason, what, operation))
     if judged.request is not None:
         request = judged.request
-        for read in request.reads:
-            if read.path not in told:
-                items.append(_implied(read.path, read.reason, what))
+        items += [_implied(read.path, read.reason, what) for read in request.reads if read.path not in told]
         for wall in (*request.walls, *request.stores):
             if wall.path not in told:
                 note = "does not exist now" if what.files.kind(wall.path) is None else ""
@@ -102,6 +101,7 @@ def why_path(what: Explained, path: str) -> JSON:
     """Whether the task may read and write one absolute path, and why.
 
     Args:
+        what: the block.
         path: as the task would spell it, absolute.
     """
     plan = what.judged.plan
@@ -113,6 +113,11 @@ def why_path(what: Explained, path: str) -> JSON:
         "read": _answer(what, plan, path, allowed=reach is not Reach.HIDDEN, write=False),
         "write": _answer(what, plan, path, allowed=reach in {Reach.WRITE, Reach.NAME}, write=True),
     }
+
+
+def refused_answer(reason: str) -> JSON:
+    """The answer where nothing is run at all."""
+    return {"allowed": False, "by": _because(reason), "nearest": None}
 
 
 def why_host() -> JSON:
@@ -131,14 +136,26 @@ def unsandboxed_answer() -> JSON:
 
 def _answer(what: Explained, plan: Plan, path: str, *, allowed: bool, write: bool) -> JSON:
     real = paths.canonical(path, what.files)
-    operation = plan.decided_by(real)
-    if not allowed and plan.reach(real) is not Reach.HIDDEN and not write:
-        by = _because("a link on the way to it is not granted")
-    elif allowed or not write or plan.reach(real) is Reach.HIDDEN:
-        by = _by(what, operation)
+    if allowed:
+        by = _by(what, plan.decided_by(real))
+    elif plan.reach(real) is Reach.HIDDEN:
+        by = _because(_hidden_by(what, plan, real))
     else:
-        by = _because("no write grant covers it")
+        by = _because("no write grant covers it" if write else "a link on the way to it is not granted")
     return {"allowed": allowed, "by": by, "nearest": None if allowed else _nearest(what, real, write=write)}
+
+
+def _hidden_by(what: Explained, plan: Plan, real: str) -> str:
+    """The rule that hides a path: the wall it is in, else the cover it is under."""
+    request = what.judged.request
+    walls = [w for w in (*request.walls, *request.stores) if paths.at_or_under(real, w.path)] if request else []
+    if walls:
+        wall = max(walls, key=lambda one: len(one.path))
+        return f"{wall.reason} {wall.path} is a wall"
+    operation = plan.decided_by(real)
+    while isinstance(operation, Way) and operation.path != "/":
+        operation = plan.decided_by(paths.parent(operation.path))
+    return operation.origin.reason or "nothing in the workspace exists unless it is granted"
 
 
 def _nearest(what: Explained, real: str, *, write: bool) -> JSON | None:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 JSON = dict[str, Any]
 
+#: How many implied things with one reason are told one by one.
+_TOLD = 4
+
 
 def explanation(data: JSON, *, reason: str, refusals: str, platform: str) -> str:
     """The whole explanation of one task.
@@ -54,15 +57,26 @@ def _lines(data: JSON, reason: str, platform: str) -> Iterator[str]:
         yield from _effects(item)
     yield ""
     yield "implied"
-    for item in data["implied"]:
-        yield f"  {item['value']}: {item['reason']}"
-        yield from _effects(item)
+    yield from _implied(data["implied"])
     mechanism = data.get("mechanism")
     if mechanism is not None:
         for name, lines in mechanism["linux"].items():
             yield ""
             yield f"linux {name}"
             yield from (f"  {line}" for line in lines)
+
+
+def _implied(items: list[JSON]) -> Iterator[str]:
+    """Each implied thing; of many with one reason only the first are told one by one."""
+    by_reason: dict[str, list[JSON]] = {}
+    for item in items:
+        by_reason.setdefault(item["reason"], []).append(item)
+    for reason, alike in by_reason.items():
+        for item in alike[:_TOLD]:
+            yield f"  {item['value']}: {reason}"
+            yield from _effects(item)
+        if alike[_TOLD:]:
+            yield f"  … and {len(alike) - _TOLD} more for the same reason; --mechanism lists every operation"
 
 
 def _effects(item: JSON) -> Iterator[str]:

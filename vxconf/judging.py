@@ -113,7 +113,9 @@ def judge(block: SandboxModel, document: Document, where: Setting) -> Judged:
     """Resolves a block and finds every reason why it cannot be granted.
 
     Args:
+        block: what the file says.
         document: the file the block stands in, for places.
+        where: what it is judged against.
     """
     resolution = resolve(
         block,

@@ -68,9 +68,23 @@ def load_file(path: str, *, file: str) -> Loaded:
     try:
         raw = read(path)
     except ReadError as fault:
-        code = "VX002" if isinstance(fault, TooLarge) else "VX001"
-        return unloaded(path, whole_file(code, file, f"the file {fault.message}", fault.help))
+        return unloaded(path, _unread(fault, file))
     return load_text(raw, path=path, file=file)
+
+
+def read_document(path: str, *, file: str) -> tuple[Document | None, tuple[Diagnostic, ...]]:
+    """The document of any file, or why there is none."""
+    try:
+        return parse(read(path), file=file), ()
+    except ReadError as fault:
+        return None, (_unread(fault, file),)
+    except Unreadable as fault:
+        return None, fault.diagnostics
+
+
+def _unread(fault: ReadError, file: str) -> Diagnostic:
+    code = "VX002" if isinstance(fault, TooLarge) else "VX001"
+    return whole_file(code, file, f"the file {fault.message}", fault.help)
 
 
 def load_text(raw: bytes, *, path: str, file: str) -> Loaded:
@@ -115,6 +129,7 @@ def config_file(directory: str, file: str) -> str | Diagnostic | None:
     """The task file of a directory, `None` when it has none, a refusal when it has two.
 
     Args:
+        directory: absolute.
         file: the name to report the second one under, ending in its own name.
     """
     found = [name for name in CONFIG_NAMES if os.path.lexists(os.path.join(directory, name))]

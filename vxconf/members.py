@@ -15,8 +15,6 @@ from vxconf.reading import ReadError, read
 if TYPE_CHECKING:
     from vxconf.roots import Root
 
-_KNOWN = ("projects", "cacheDir", "name")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
@@ -26,28 +24,24 @@ class Members:
         include, exclude: globs of directories, relative to the root, without a `/` at the end.
         manifest: the file a matching directory must hold to count, or an empty string.
         cache_dir: the cache directory as written, or an empty string.
-        name: the workspace's name, or an empty string.
         problem: why the file says nothing, or an empty string; then the rest is empty.
         code: the problem's diagnostic code.
         help: what to do about it.
-        field: the field at fault, or an empty tuple.
     """
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     manifest: str = ""
     cache_dir: str = ""
-    name: str = ""
     problem: str = ""
     code: str = ""
     help: str = ""
-    field: tuple[str | int, ...] = ()
 
 
 class _Problem(Exception):
-    def __init__(self, code: str, problem: str, remedy: str, field: tuple[str | int, ...] = ()) -> None:
+    def __init__(self, code: str, problem: str, remedy: str) -> None:
         super().__init__(problem)
-        self.found = Members(problem=problem, code=code, help=remedy, field=field)
+        self.found = Members(problem=problem, code=code, help=remedy)
 
 
 def members(root: Root) -> Members:
@@ -64,24 +58,23 @@ def members(root: Root) -> Members:
 
 
 def _own(raw: bytes) -> Members:
-    data = _toml(raw)
-    for key in data:
-        if key not in _KNOWN:
-            raise _Problem("VX101", f'unknown key "{key}"', _did_you_mean(key), (key,))
-    for key in ("cacheDir", "name"):
-        if key in data and (not isinstance(data[key], str) or not data[key]):
-            raise _Problem("VX102", f"{key} is not a non-empty string", f'write {key} = "…"', (key,))
-    include, exclude = _split(_strings(data, "projects", ("projects",)))
-    for index, glob in enumerate(data.get("projects", ())):
+    try:
+        data = _toml(raw)
+        globs = _strings(data, "projects")
+    except _Problem:
+        # the file is validated as a document of its own, with places
+        return Members()
+    for glob in globs:
         bare = glob.removeprefix("!")
         if bare.startswith("/") or ".." in bare.split("/"):
             raise _Problem(
                 "VX308",
                 f'projects "{glob}" leaves the workspace',
                 "name directories below the workspace root, relative to it",
-                ("projects", index),
             )
-    return Members(include=include, exclude=exclude, cache_dir=data.get("cacheDir", ""), name=data.get("name", ""))
+    include, exclude = _split(globs)
+    cache = data.get("cacheDir")
+    return Members(include=include, exclude=exclude, cache_dir=cache if isinstance(cache, str) else "")
 
 
 def _pnpm(raw: bytes) -> Members:
@@ -105,20 +98,16 @@ def _npm(raw: bytes) -> Members:
     except (ValueError, RecursionError):
         raise _Problem("VX004", "the file is not JSON", "repair it, or use .vx/workspace.toml") from None
     value = data.get("workspaces") if isinstance(data, dict) else None
-    if isinstance(value, dict):
-        globs = _strings(value, "packages", ("workspaces", "packages"))
-    else:
-        globs = _strings({"workspaces": value}, "workspaces", ("workspaces",))
+    globs = _strings(value, "packages") if isinstance(value, dict) else _strings({"workspaces": value}, "workspaces")
     include, exclude = _split(globs)
     return Members(include=include, exclude=exclude, manifest="package.json")
 
 
 def _uv(raw: bytes) -> Members:
     found: dict[str, Any] = _toml(raw)["tool"]["uv"]["workspace"]
-    path = ("tool", "uv", "workspace")
     return Members(
-        include=_split(_strings(found, "members", (*path, "members")))[0],
-        exclude=_split(_strings(found, "exclude", (*path, "exclude")))[0],
+        include=_split(_strings(found, "members"))[0],
+        exclude=_split(_strings(found, "exclude"))[0],
         manifest="pyproject.toml",
     )
 
@@ -139,12 +128,10 @@ def _text(raw: bytes) -> str:
         raise _Problem("VX003", "the file is not UTF-8", "save it as UTF-8") from None
 
 
-def _strings(data: dict[str, Any], key: str, path: tuple[str | int, ...]) -> tuple[str, ...]:
+def _strings(data: dict[str, Any], key: str) -> tuple[str, ...]:
     value = data.get(key, [])
     if not isinstance(value, list) or not all(isinstance(glob, str) and glob for glob in value):
-        raise _Problem(
-            "VX102", f"{key} is not a list of non-empty strings", f'write {key} = ["apps/*", "libs/*"]', path
-        )
+        raise _Problem("VX102", f"{key} is not a list of non-empty strings", f'write {key} = ["apps/*", "libs/*"]')
     return tuple(value)
 
 
@@ -158,11 +145,3 @@ def _split(globs: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if parts and ".." not in parts and not bare.startswith("/"):
             (exclude if glob.startswith("!") else include).append("/".join(parts))
     return tuple(include), tuple(exclude)
-
-
-def _did_you_mean(key: str) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415  only a mistake needs it
-
-    near = get_close_matches(key, _KNOWN, 1)
-    known = ", ".join(_KNOWN)
-    return f'did you mean "{near[0]}"' if near else f"the keys are {known}"

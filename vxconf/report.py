@@ -23,6 +23,7 @@ def text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str], *, colou
     """Each diagnostic with the line it is about.
 
     Args:
+        diagnostics: in the order they are shown.
         sources: what each file holds, by the name it is reported under.
         colour: whether the reader is a terminal.
     """

@@ -21,6 +21,7 @@ def sarif(diagnostics: Sequence[Diagnostic], *, base: str) -> dict[str, Any]:
     """One run with one result a diagnostic.
 
     Args:
+        diagnostics: in the order they are listed.
         base: the absolute directory that relative file names are relative to.
     """
     used = sorted({diagnostic.code for diagnostic in diagnostics})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-STARTER = '''#:schema https://vxconf.dev/schema/vx.schema.json
+STARTER = """#:schema https://vxconf.dev/schema/vx.schema.json
 # The tasks of this directory. `vxconf check` validates the file, `vxconf explain build` says what each
 # line of it opens, `vxconf run build` runs the task behind its walls.
 
@@ -19,4 +19,4 @@ write = ["dist/"]
 # Denials that are expected and should not fail the task.
 # [tasks.build.exec.sandbox.ignore]
 # read = [".env"]
-'''
+"""

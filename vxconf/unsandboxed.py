@@ -101,10 +101,14 @@ class _Watch:
     def __init__(self, child: subprocess.Popen[bytes], timeout: float | None, *, own_group: bool) -> None:
         self.timed_out = False
         self._child, self._own_group = child, own_group
-        self._timers = [] if timeout is None else [
-            threading.Timer(timeout, self._expire, (signal.SIGTERM,)),
-            threading.Timer(timeout + _GRACE, self._expire, (signal.SIGKILL,)),
-        ]
+        self._timers = (
+            []
+            if timeout is None
+            else [
+                threading.Timer(timeout, self._expire, (signal.SIGTERM,)),
+                threading.Timer(timeout + _GRACE, self._expire, (signal.SIGKILL,)),
+            ]
+        )
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> None:

@@ -24,8 +24,8 @@ class UsageError(Exception):
 
 def dispatch(name: str, arguments: Arguments) -> int:
     """Carries out a command; its exit status."""
-    directories = arguments.get("C") or []
-    for directory in [directories] if isinstance(directories, str) else directories:
+    directories = arguments.get("C")
+    for directory in directories if isinstance(directories, list) else ():
         try:
             os.chdir(directory)
         except (OSError, ValueError) as fault:

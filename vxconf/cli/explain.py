@@ -85,9 +85,9 @@ def _why(task: Task, what: Explained | None, target: str) -> dict[str, Any]:
     if what is None:
         nothing = explain.unsandboxed_answer()
         if task.sandboxed or task.model is None:
-            nothing = {"allowed": False, "by": {"reason": "the file is refused", "file": None, "line": None}, "nearest": None}
-        return {"target": target, "path": path, "read": nothing, "write": dict(nothing)}
-    return {"target": target, "path": path, **explain.why_path(what, path)}
+            nothing = explain.refused_answer("the file is refused")
+        return {"target": target, "path": os.path.realpath(path), "read": nothing, "write": dict(nothing)}
+    return {"target": target, "path": os.path.realpath(path), **explain.why_path(what, path)}
 
 
 def _as_path(task: Task, target: str) -> str | None:

@@ -17,7 +17,7 @@ from vxconf.report import as_dict as diagnostic_as_dict
 from vxconf.workspace import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from vxconf.model import Exec
     from vxconf.options import Arguments
