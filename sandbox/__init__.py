@@ -1,4 +1,4 @@
-"""The engine: a frozen `ResolvedSandboxConfig` in, a verdict out. Importing it does nothing; names load on first use."""
+"""The engine: a frozen `ResolvedSandboxConfig` in, a verdict out. Importing it has no effects; names load on use."""
 
 from __future__ import annotations
 

@@ -67,7 +67,8 @@ def host_facts() -> HostFacts:
     """What planning depends on besides files."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     interpreter = {sys.prefix, sys.base_prefix, os.path.dirname(sys.executable) or sys.prefix}
-    protected = {os.path.realpath(p) for p in (*interpreter, os.path.join(package, "sandbox"), os.path.join(package, "vxconf"))}
+    own = (os.path.join(package, "sandbox"), os.path.join(package, "vxconf"))
+    protected = {os.path.realpath(path) for path in (*interpreter, *own)}
     return HostFacts(
         platform="macos" if sys.platform == "darwin" else "linux",
         home=home_directory(),

@@ -10,7 +10,7 @@ from sandbox.contract import Hint, Protections, RunResult
 from sandbox.errors import RequestRefused, SandboxError
 
 if TYPE_CHECKING:
-    from sandbox.contract import Trace, Violation
+    from sandbox.contract import Observer, Strength, Trace, Violation
     from sandbox.judge.verdict import Judge
     from sandbox.running import Report
 
@@ -20,6 +20,9 @@ TIMED_OUT = 124
 _CANNOT_EXECUTE = 126
 _NOT_FOUND = 127
 _ENOENT = 2
+
+# a notified call may change its arguments after it was looked at; a look in the mask may not
+_STRENGTH: dict[Observer, Strength] = {"mask": "full", "notify": "weaker", "strace": "weaker", "none": "off"}
 
 
 def not_started(error: SandboxError) -> RunResult:
@@ -77,7 +80,7 @@ def settle(report: Report, judge: Judge, violations: tuple[Violation, ...], *, c
             filesystem="full",
             network="full",
             sockets="full",
-            observer={"mask": "full", "notify": "weaker"}.get(observer, "off"),  # type: ignore[arg-type]
+            observer=_STRENGTH[observer],
         ),
         violations=violations,
         hints=hints,

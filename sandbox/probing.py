@@ -31,7 +31,12 @@ KILLABLE_KERNEL = (5, 19)
 
 _REASON_LIMIT = 500
 _SYSCTLS = (
-    ("/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces is 0", "sysctl user.max_user_namespaces=10000"),
+    (
+        "/proc/sys/user/max_user_namespaces",
+        "0",
+        "user.max_user_namespaces is 0",
+        "sysctl user.max_user_namespaces=10000",
+    ),
     (
         "/proc/sys/kernel/unprivileged_userns_clone",
         "0",

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_SECRET_NAME = re.compile(r"token|secret|passw|passphrase|credential|api_?key|access_?key|private_?key|auth", re.IGNORECASE)
+_SECRET_NAME = re.compile(
+    r"token|secret|passw|passphrase|credential|api_?key|access_?key|private_?key|auth", re.IGNORECASE
+)
 # a shorter value would blank ordinary words
 _SHORTEST = 6
 _SHOWN = "***"

@@ -12,7 +12,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
-from sandbox import environment, making, outcome, paths, request as requests, temporary
+from sandbox import environment, making, outcome, paths, temporary
+from sandbox import request as requests
 from sandbox.errors import NotStarted, SandboxError, Unavailable
 from sandbox.host import HostFiles, host_facts
 from sandbox.judge.boundary import Boundary
@@ -196,12 +197,12 @@ class Session:
         with self._lock:
             if self._closed:
                 raise Unavailable("the session is closed", hint="run tasks inside the session's context")
-            if self._requests is None or (self._supervisor is not None and self._supervisor.poll() is not None):
-                self._start()
-            assert self._requests is not None
-            socket.send_fds(self._requests, [b"run"], fds)
+            channel = self._requests
+            if channel is None or (self._supervisor is not None and self._supervisor.poll() is not None):
+                channel = self._start()
+            socket.send_fds(channel, [b"run"], fds)
 
-    def _start(self) -> None:
+    def _start(self) -> socket.socket:
         """Start the supervisor: an interpreter of its own that imports nothing but the engine."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -230,6 +231,7 @@ class Session:
         if self._requests is not None:
             self._requests.close()
         self._supervisor, self._requests = supervisor, ours
+        return ours
 
     def _enter(self, attempt: Attempt) -> None:
         with self._lock:

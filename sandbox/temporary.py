@@ -6,6 +6,7 @@ The directory above them is this user's own real directory, mode 0700, in a pare
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
@@ -24,10 +25,8 @@ def make(root: str) -> str:
     hint = "set VX_TMPDIR to a directory of your own that nobody else may write"
     try:
         above = os.stat(parent)
-        try:
+        with contextlib.suppress(FileExistsError):
             os.mkdir(root, 0o700)
-        except FileExistsError:
-            pass
         own = os.lstat(root)
     except OSError as error:
         raise NotStarted(f"the temporary directory {root} cannot be made: {error.strerror}", hint=hint) from error

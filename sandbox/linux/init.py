@@ -7,6 +7,7 @@ file, or would be taken for the task's.
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import select
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 OUTCOME = struct.Struct("<ii")
 
 _SETUP_FAILED = 125
+_FIRST_FREE = 3
 # what Python or this engine handles or ignores, and a command expects at its default
 _CHANGED_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGINT, signal.SIGTERM)
 
@@ -41,9 +43,11 @@ def run(
     """Become process 1 and never return.
 
     Args:
+        spec: what to run, where, with which environment.
         inner: a descriptor of the user namespace the command belongs in.
         program: the filter.
         link: to the warden.
+        listener: whether the filter stops calls for the warden.
         masked: whether a mask stands, for the warden's report.
         limits: the executor's own limits on open files, soft and hard.
     """
@@ -92,7 +96,7 @@ def _enter_user(inner: int) -> None:
         kernel.setns(inner, "user")
     except OSError as error:
         # bwrap makes no second user namespace where the first already is the caller's own
-        if error.errno != 22:
+        if error.errno != errno.EINVAL:
             raise
 
 
@@ -108,8 +112,7 @@ def _wait_for_warden(link: socket.socket) -> None:
 
 
 def _close_all_but(keep: int) -> None:
-    if keep > 3:
-        os.closerange(3, keep)
+    os.closerange(_FIRST_FREE, keep)
     os.closerange(keep + 1, 1 << 20)
 
 

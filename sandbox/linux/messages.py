@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Iterator
 
-    from sandbox.contract import Access
+    from sandbox.contract import Access, Observer
     from sandbox.plan.ops import Operation
 
 _LENGTH = struct.Struct("<I")
@@ -51,7 +51,7 @@ class Started:
     """The command is about to be executed behind finished walls."""
 
     pid: int
-    observer: str
+    observer: Observer
     masked: bool
 
 

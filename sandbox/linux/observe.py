@@ -27,7 +27,7 @@ _PATH_MAX = 4096
 _OWN = ("/proc/", "/dev/")
 
 
-class Gone(Exception):  # noqa: N818  not an error: a killed caller is nobody's fault
+class Gone(Exception):
     """The caller went away while it was being read."""
 
 
@@ -40,7 +40,7 @@ class Recorder:
 
     def __init__(self, architecture: Architecture) -> None:
         self._architecture = architecture
-        self._known: set[tuple[str, Intent, str, str]] = set()
+        self._known: set[tuple[str, Intent, str, str, bool]] = set()
         self._new: list[Access] = []
         self.incomplete = ""
 
@@ -53,13 +53,16 @@ class Recorder:
         """A call that waits at the listener."""
         call = syscalls.by_number(self._architecture, notification.number)
         if call is None or notification.pid == 0:
-            self.incomplete = self.incomplete or f"a notified call could not be attributed (number {notification.number})"
+            why = f"a notified call could not be attributed (number {notification.number})"
+            self.incomplete = self.incomplete or why
             return
         try:
-            for asked, lexical, intent, follows in _paths(
+            for asked, spelled, intent, follows in _paths(
                 self._architecture, notification.pid, call, notification.args
             ):
-                self._add(notification.pid, call.name, intent, asked, _resolved(lexical, follows=follows), follows)
+                self._add(
+                    notification.pid, call.name, intent, asked, _resolved(spelled, follows=follows), follows=follows
+                )
         except Gone:
             return
 
@@ -76,16 +79,16 @@ class Recorder:
             name, paths = "lookup", []
         except PermissionError:
             # it forbade being read: the look is all there is, and it counts as the more serious kind
-            self._add(thread, "lookup", Intent.OPEN, hidden, hidden, True)
+            self._add(thread, "lookup", Intent.OPEN, hidden, hidden, follows=True)
             return
-        for asked, lexical, intent, follows in paths:
-            path = _reaching(hidden, lexical)
+        for asked, spelled, intent, follows in paths:
+            path = _reaching(hidden, spelled)
             if path:
-                self._add(thread, name, intent, asked, path, follows)
+                self._add(thread, name, intent, asked, path, follows=follows)
                 return
         # another name than its arguments': a script's hidden interpreter, a call that is not in the tables
         intent = Intent.EXEC if name in ("execve", "execveat") else Intent.PROBE
-        self._add(thread, name, intent, hidden, hidden, True)
+        self._add(thread, name, intent, hidden, hidden, follows=True)
 
     def _standing(self, thread: int) -> tuple[str, list[tuple[str, str, Intent, bool]]]:
         text = _read(f"/proc/{thread}/syscall", 512).decode("ascii", "replace")
@@ -101,8 +104,9 @@ class Recorder:
             return f"syscall {number}", []
         return call.name, list(_paths(self._architecture, thread, call, registers))
 
-    def _add(self, pid: int, operation: str, intent: Intent, asked: str, path: str, follows: bool) -> None:
-        key = (operation, intent, asked, path)
+    def _add(self, pid: int, operation: str, intent: Intent, asked: str, path: str, *, follows: bool) -> None:
+        exists = os.path.lexists(path)
+        key = (operation, intent, asked, path, exists)
         if key in self._known:
             return
         if len(self._known) >= DISTINCT_LIMIT:
@@ -117,7 +121,7 @@ class Recorder:
                 intent=intent,
                 asked=asked,
                 path=path,
-                exists=os.path.lexists(path),
+                exists=exists,
                 follows=follows,
             )
         )
@@ -170,7 +174,7 @@ def _memory(pid: int, requests: list[tuple[int, int]]) -> list[bytes]:
 def _paths(
     architecture: Architecture, pid: int, call: syscalls.Call, registers: tuple[int, ...]
 ) -> Iterator[tuple[str, str, Intent, bool]]:
-    """Each path of a call: as spelled, absolute with no link resolved, what is meant with it, whether followed."""
+    """Each path of a call: as asked, made absolute but not normalized, what is meant with it, whether followed."""
     wanted = [(registers[argument.path], _PATH_MAX) for argument in call.paths]
     if call.how >= 0:
         wanted.append((registers[call.how], syscalls.OPEN_HOW_SIZE))
@@ -186,20 +190,20 @@ def _paths(
         asked = os.fsdecode(raw.split(b"\0", 1)[0])
         follows = syscalls.follows(architecture, call, argument, flags)
         if asked.startswith("/"):
-            lexical = os.path.normpath(asked)
-            lexical = lexical[1:] if lexical.startswith("//") else lexical
+            spelled = asked
         elif asked or call.empty or call.null:
-            lexical = _base(pid, syscalls.descriptor(argument, registers))
-            if not lexical.startswith("/"):  # no such descriptor, or one that names no file
+            base = _base(pid, syscalls.descriptor(argument, registers))
+            if not base.startswith("/"):  # no such descriptor, or one that names no file
                 continue
-            if asked:
-                lexical = os.path.normpath(os.path.join(lexical, asked))
+            spelled = os.path.join(base, asked) if asked else base
         else:
             continue
         intent = argument.intent
         if call.name in syscalls.OPENS:
-            intent = syscalls.open_intent(flags, exists=os.path.lexists(lexical))
-        yield asked, lexical, intent, follows
+            intent = syscalls.open_intent(flags, exists=os.path.lexists(spelled))
+        yield asked, spelled, intent, follows
+        if len(call.paths) > 1 and not os.path.lexists(spelled):
+            return  # a rename or a link of nothing changes nothing
 
 
 def _base(pid: int, descriptor: int) -> str:
@@ -215,21 +219,22 @@ def _base(pid: int, descriptor: int) -> str:
         return ""  # no such descriptor: the call fails with EBADF
 
 
-def _resolved(lexical: str, *, follows: bool) -> str:
-    if lexical.startswith(_OWN) or lexical in ("/proc", "/dev"):
-        return lexical
+def _resolved(spelled: str, *, follows: bool) -> str:
+    """Canonical; `..` after a link means the parent of what the link leads to, so nothing is normalized before."""
+    if (spelled + "/").startswith(_OWN):
+        return os.path.normpath(spelled)
     try:
-        if follows:
-            return os.path.realpath(lexical)
-        head, tail = os.path.split(lexical)
+        head, tail = os.path.split(spelled)
+        if follows or tail in ("", ".", ".."):
+            return os.path.realpath(spelled)
         return os.path.join(os.path.realpath(head), tail)
     except (OSError, ValueError):
-        return lexical
+        return os.path.normpath(spelled)
 
 
-def _reaching(hidden: str, lexical: str) -> str:
+def _reaching(hidden: str, spelled: str) -> str:
     """The whole path asked for when the way to it leads through `hidden`, else an empty string."""
-    for path in (lexical, _resolved(lexical, follows=True)):
+    for path in (os.path.normpath(spelled), _resolved(spelled, follows=True)):
         if path == hidden or path.startswith(hidden + "/"):
             return path
     return ""

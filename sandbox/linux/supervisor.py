@@ -14,6 +14,9 @@ import sys
 from sandbox.linux import warden
 from sandbox.linux.messages import Failed, encode
 
+# the control socket and the three standard streams
+_DESCRIPTORS = 4
+
 
 def main(descriptor: int) -> None:
     """Serve forks until the executor is gone.
@@ -32,10 +35,10 @@ def main(descriptor: int) -> None:
     gc.collect()
     gc.freeze()
     while True:
-        data, fds, _, _ = socket.recv_fds(requests, 16, 4, socket.MSG_CMSG_CLOEXEC)
+        data, fds, _, _ = socket.recv_fds(requests, 16, _DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
         if not data:
             return
-        if len(fds) != 4:
+        if len(fds) != _DESCRIPTORS:
             for fd in fds:
                 os.close(fd)
             continue

@@ -8,6 +8,7 @@ Invariants:
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import select
@@ -18,13 +19,15 @@ import traceback
 from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.errors import NotStarted
-from sandbox.linux import anchor, filter as filters, init, joiner, kernel
+from sandbox.linux import anchor, init, joiner, kernel
+from sandbox.linux import filter as filters
 from sandbox.linux.doors import Doors
 from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Spec, Started, encode, receive_one
 from sandbox.linux.numbers import ARCHITECTURES
 from sandbox.linux.observe import Recorder
 
 if TYPE_CHECKING:
+    from sandbox.contract import Observer
     from sandbox.linux.numbers import Architecture
 
 _SETUP_SECONDS = 30.0
@@ -86,7 +89,7 @@ class Warden:
         self._deadline = time.monotonic() + _SETUP_SECONDS
         self._timed_out = False
         self._link_open = True
-        self._observer = "none"
+        self._observer: Observer = "none"
         self._usage: resource.struct_rusage | None = None
 
     def run(self) -> None:
@@ -105,8 +108,9 @@ class Warden:
             self._control.close()
             self._link.close()
             self._anchor.gate.close()
-            os.close(wake), os.close(wake_inside)
-            _build(self._spec, self._anchor.inside, inside, self._stdio, self._architecture, limits)
+            os.close(wake)
+            os.close(wake_inside)
+            _build(self._spec, inside, anchored=self._anchor.inside, stdio=self._stdio, limits=limits)
         inside.close()
         for fd in set(self._stdio):
             os.close(fd)
@@ -231,43 +235,40 @@ class Warden:
                 return
 
     def _reap(self) -> None:
-        try:
+        with contextlib.suppress(BlockingIOError):
             os.read(self._wake, 4096)
-        except BlockingIOError:
-            pass
-        while True:
-            try:
+        with contextlib.suppress(ChildProcessError):
+            while True:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            if pid == self._joiner:
-                self._joiner_gone = True
-                while self._hear_inside():  # what it said last
-                    pass
-                if not self._first:
-                    self._fail(f"the sandbox could not be built (status {os.waitstatus_to_exitcode(status)})")
-                self._greet()
-            elif pid == self._first:
-                while self._hear_inside():
-                    pass
-                self._usage = usage
-            elif pid == self._anchor.pid and not self._armed:
-                self._fail("bubblewrap ended while the sandbox was being built")
+                if pid == 0:
+                    return
+                self._buried(pid, status, usage)
+
+    def _buried(self, pid: int, status: int, usage: resource.struct_rusage) -> None:
+        if pid in (self._joiner, self._first):
+            while self._hear_inside():  # what it said last
+                pass
+        if pid == self._joiner:
+            self._joiner_gone = True
+            if not self._first:
+                self._fail(f"the sandbox could not be built (status {os.waitstatus_to_exitcode(status)})")
+            self._greet()
+        elif pid == self._first:
+            self._usage = usage
+        elif pid == self._anchor.pid and not self._armed:
+            self._fail("bubblewrap ended while the sandbox was being built")
 
     def _finish(self) -> None:
+        usage = self._usage
         if self._failure is None and not self._began:
             self._fail("process 1 of the sandbox ended before the command started")
-        if self._failure is not None:
+        if self._failure is not None or usage is None:
             if self._first:
                 os.kill(self._first, signal.SIGKILL)
-            _send(self._control, self._failure)
+            _send(self._control, self._failure or Failed(reason="the sandbox's end was never seen"))
             return
         if accesses := self._recorder.drain():
             _send(self._control, Seen(accesses=accesses))
-        usage = self._usage
-        assert usage is not None
         cpu = usage.ru_utime + usage.ru_stime - self._mark[0]
         # process 1 starts at the forked interpreter's own mark: only a peak above it is the command's
         peak = usage.ru_maxrss * 1024 if usage.ru_maxrss > self._mark[1] else None
@@ -300,12 +301,7 @@ def _receive(link: socket.socket) -> tuple[bytes, list[int], int]:
 
 
 def _build(
-    spec: Spec,
-    anchored: int,
-    link: socket.socket,
-    stdio: tuple[int, int, int],
-    architecture: Architecture,
-    limits: tuple[int, int],
+    spec: Spec, link: socket.socket, *, anchored: int, stdio: tuple[int, int, int], limits: tuple[int, int]
 ) -> NoReturn:
     """The joiner's whole life."""
     try:
@@ -324,7 +320,7 @@ def _build(
             return mount
 
         joiner.mount_plan(spec.operations, nest)
-        program = filters.program(architecture, notify=notify, refuse_unix_sockets=True)
+        program = filters.program(ARCHITECTURES[os.uname().machine], notify=notify, refuse_unix_sockets=True)
         first = os.fork()
         if first == 0:
             for number, fd in enumerate([os.dup(fd) for fd in stdio]):
