@@ -12,15 +12,16 @@ as another spelling of an address (`0x7f.1`, `2130706433`, a trailing dot) is no
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sandbox.errors import SandboxError
 
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
-_PORT = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
-_NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
-_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}", re.ASCII)
-_URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://(?:[^/@]*@)?([^/?#]*)", re.ASCII)
+# as text: a config without a network list never compiles them
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_PORT = r"[1-9][0-9]{0,4}"
+_NUMERIC = r"[0-9]+|0x[0-9a-f]*"
+_IPV4 = r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}"
+_URL = r"([a-zA-Z][a-zA-Z0-9+.-]*)://(?:[^/@]*@)?([^/?#]*)"
 
 _MAX_PORT = 65535
 _MAX_NAME = 253
@@ -31,8 +32,7 @@ class PatternRefused(SandboxError):
     """An entry that is no host pattern; `hint` is what to write instead, or empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """An entry in canonical form.
 
     Attributes:
@@ -72,7 +72,7 @@ def check_pattern(entry: str, *, allow: bool) -> Pattern:
         return Pattern(_ipv6(rest), port=port)
     wildcard = rest.startswith("*.")
     host = canonical_name(rest[2:] if wildcard else rest)
-    if wildcard and (host == "localhost" or _IPV4.fullmatch(host)):
+    if wildcard and (host == "localhost" or re.fullmatch(_IPV4, host)):
         raise PatternRefused("* stands before a domain of at least two names only", hint=f'write "{host}"')
     return Pattern(host, wildcard=wildcard, port=port)
 
@@ -88,7 +88,7 @@ def canonical_name(name: str) -> str:
     if len(name) > _MAX_NAME:
         raise PatternRefused(f"a host has at most {_MAX_NAME} characters")
     lower = name.lower() if name.isascii() else _idna(name)
-    if lower == "localhost" or _IPV4.fullmatch(lower):
+    if lower == "localhost" or re.fullmatch(_IPV4, lower):
         return lower
     if "*" in lower:
         raise PatternRefused("* stands alone before the first dot only", hint='write "*.example.org"')
@@ -98,9 +98,9 @@ def canonical_name(name: str) -> str:
     labels = lower.split(".")
     if len(labels) == 1:
         raise PatternRefused("a host has a dot, or is localhost", hint="write the whole name, with its domain")
-    if _NUMERIC.fullmatch(labels[-1]):
+    if re.fullmatch(_NUMERIC, labels[-1]):
         raise PatternRefused("an IPv4 address has four numbers from 0 to 255", hint='write it like "127.0.0.1"')
-    if len(lower) > _MAX_NAME or not all(_LABEL.fullmatch(label) for label in labels):
+    if len(lower) > _MAX_NAME or not all(re.fullmatch(_LABEL, label) for label in labels):
         raise PatternRefused("a host is made of letters, digits, - and _ between single dots")
     return lower
 
@@ -123,7 +123,7 @@ def _split_port(entry: str) -> tuple[str, int | None]:
 
 
 def _refuse_urls(entry: str) -> None:
-    url = _URL.match(entry)
+    url = re.match(_URL, entry)
     if url:
         host = url[2].split(":")[0] if not url[2].startswith("[") else url[2].partition("]")[0] + "]"
         port = url[2][len(host) + 1 :] or str(_SCHEME_PORTS.get(url[1].lower(), ""))
@@ -142,7 +142,7 @@ def _refuse_urls(entry: str) -> None:
 
 
 def _port(text: str, host: str) -> int:
-    if _PORT.fullmatch(text) and int(text) <= _MAX_PORT:
+    if re.fullmatch(_PORT, text) and int(text) <= _MAX_PORT:
         return int(text)
     names_host = "." in text or host in _SCHEME_PORTS
     hint = f'write the host alone: "{text}"' if names_host else f'write "{host}" or "{host}:443"'

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+
 class Invalid(Exception):
     """The document is refused; why is found out elsewhere."""
 
@@ -277,9 +278,9 @@ def validate___definitions_exec(data: Any) -> Any:
         if "timeout" in data_keys:
             data_keys.remove("timeout")
             data__timeout = data["timeout"]
-            if not isinstance(data__timeout, (int, float, Decimal)) or isinstance(data__timeout, bool):
+            if not isinstance(data__timeout, (int, float)) or isinstance(data__timeout, bool):
                 raise Invalid
-            if isinstance(data__timeout, (int, float, Decimal)) and not isinstance(data__timeout, bool):
+            if isinstance(data__timeout, (int, float)) and not isinstance(data__timeout, bool):
                 if data__timeout > 31536000:
                     raise Invalid
                 if data__timeout <= 0:
@@ -319,7 +320,7 @@ def validate___definitions_exec(data: Any) -> Any:
                             data__persistent__readyWhen__port = data__persistent__readyWhen["port"]
                             if not isinstance(data__persistent__readyWhen__port, (int)) and not (isinstance(data__persistent__readyWhen__port, float) and data__persistent__readyWhen__port.is_integer()) or isinstance(data__persistent__readyWhen__port, bool):
                                 raise Invalid
-                            if isinstance(data__persistent__readyWhen__port, (int, float, Decimal)) and not isinstance(data__persistent__readyWhen__port, bool):
+                            if isinstance(data__persistent__readyWhen__port, (int, float)) and not isinstance(data__persistent__readyWhen__port, bool):
                                 if data__persistent__readyWhen__port < 1:
                                     raise Invalid
                                 if data__persistent__readyWhen__port > 65535:
@@ -329,9 +330,9 @@ def validate___definitions_exec(data: Any) -> Any:
                 if "timeout" in data__persistent_keys:
                     data__persistent_keys.remove("timeout")
                     data__persistent__timeout = data__persistent["timeout"]
-                    if not isinstance(data__persistent__timeout, (int, float, Decimal)) or isinstance(data__persistent__timeout, bool):
+                    if not isinstance(data__persistent__timeout, (int, float)) or isinstance(data__persistent__timeout, bool):
                         raise Invalid
-                    if isinstance(data__persistent__timeout, (int, float, Decimal)) and not isinstance(data__persistent__timeout, bool):
+                    if isinstance(data__persistent__timeout, (int, float)) and not isinstance(data__persistent__timeout, bool):
                         if data__persistent__timeout > 31536000:
                             raise Invalid
                         if data__persistent__timeout <= 0:
@@ -607,7 +608,7 @@ def validate___definitions_allow(data: Any) -> Any:
                         for data__localBinding_x, data__localBinding_item in enumerate(data__localBinding):
                             if not isinstance(data__localBinding_item, (int)) and not (isinstance(data__localBinding_item, float) and data__localBinding_item.is_integer()) or isinstance(data__localBinding_item, bool):
                                 raise Invalid
-                            if isinstance(data__localBinding_item, (int, float, Decimal)) and not isinstance(data__localBinding_item, bool):
+                            if isinstance(data__localBinding_item, (int, float)) and not isinstance(data__localBinding_item, bool):
                                 if data__localBinding_item < 1:
                                     raise Invalid
                                 if data__localBinding_item > 65535:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+
 from vxconf._validator import Invalid
 
 

@@ -30,10 +30,10 @@ _SHOWN = 80
 _LARGE = 10**15
 
 
-def complain(document: Document, name: schema.Name) -> Iterator[Finding]:
-    """Every mistake the schema finds, in no order."""
+def complain(document: Document, name: schema.Name, root: schema.Schema | None = None) -> Iterator[Finding]:
+    """Every mistake the schema finds, in no order; `root` is another schema to judge by."""
     words = _Words(document.format)
-    root = schema.load(name)
+    root = root or schema.load(name)
     for error in Draft7Validator(root).iter_errors(document.data):
         yield from words.explain(error, tuple(error.absolute_path), root, name)
 
@@ -48,7 +48,8 @@ class _Words:
     def explain(
         self, error: ValidationError, path: FieldPath, root: schema.Schema, name: schema.Name
     ) -> Iterator[Finding]:
-        value, rule, wanted = error.instance, error.validator, error.schema
+        value: Any = error.instance
+        rule, wanted = error.validator, error.schema
         if not isinstance(wanted, dict):
             return
         if rule == "additionalProperties":
@@ -82,35 +83,18 @@ class _Words:
         return Finding(code="VX102", path=path, message=message, help=self._type_advice(value, path, wanted))
 
     def _type_advice(self, value: object, path: FieldPath, wanted: schema.Schema) -> str:
-        kind = wanted.get("type")
+        kind = str(wanted.get("type"))
         if value is None:
             return "remove the key" if path and isinstance(path[-1], str) else "remove it"
-        if isinstance(value, str) and kind == "boolean":
-            return (
-                f"write {value.lower()} without quotes" if value.lower() in {"true", "false"} else "write true or false"
-            )
-        if kind == "boolean":
-            return f"write {'true' if value else 'false'}" if value in (0, 1) else "write true or false"
-        if isinstance(value, str) and kind in {"number", "integer"} and value.strip().isdecimal():
-            return f"write {value.strip()[:20]} without quotes"
-        if kind == "array" and isinstance(value, str) and value:
-            return f"write a list: [{quoted(value[:_SHOWN])}]"
-        if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGE:
-            return f'write it in quotes: "{value}"'
-        if kind == "string" and isinstance(value, bool):
-            return f'write it in quotes: "{str(value).lower()}"'
         if kind == "object":
-            last = path[-1] if path else ""
-            if last == "sandbox":
-                return (
-                    "write sandbox = {} for the baseline"
-                    if self._form == "toml"
-                    else 'write "sandbox": {} for the baseline'
-                )
-            return (
-                f"write [{dotted(path)}] and its keys below" if self._form == "toml" and path else "write it in braces"
-            )
-        return ""
+            return self._table_advice(path)
+        return _quotes(value, kind) or _TYPE_ADVICE.get(kind, "")
+
+    def _table_advice(self, path: FieldPath) -> str:
+        toml = self._form == "toml"
+        if path and path[-1] == "sandbox":
+            return "write sandbox = {} for the baseline" if toml else 'write "sandbox": {} for the baseline'
+        return f"write [{dotted(path)}] and its keys below" if toml and path else "write it in braces"
 
     def _missing(self, value: dict[str, Any], path: FieldPath, wanted: schema.Schema) -> Iterator[Finding]:
         known = wanted.get("properties", {})
@@ -218,7 +202,7 @@ class _Words:
     def wanted(self, node: schema.Schema) -> str:
         """What a field takes, with its article."""
         if "anyOf" in node:
-            return " or ".join(self.wanted(sub) for sub in node["anyOf"])
+            return " or ".join(self.wanted(sub) for sub in node["anyOf"]).replace("true or false or", "true, false or")
         if "enum" in node:
             return " or ".join("true" if value is True else str(value) for value in node["enum"])
         kind = node.get("type")
@@ -236,5 +220,28 @@ class _Words:
 
     def _plural(self, items: schema.Schema) -> str:
         if items.get("type") == "integer":
-            return "ports, each a whole number from 1 to 65535"
+            return "ports (whole numbers from 1 to 65535)"
         return "non-empty strings"
+
+
+_TYPE_ADVICE = {
+    "boolean": "write true or false",
+    "integer": "a port is a whole number",
+    "number": "write the seconds as a number, or leave the key out for no limit",
+    "array": "write a list in brackets",
+}
+
+
+def _quotes(value: object, kind: str) -> str:
+    """What to write where quotes, brackets or a habit from another format are the mistake; empty elsewhere."""
+    if isinstance(value, str):
+        bare = value.strip().lower()[:_SHOWN]
+        if bare in {"true", "false"} if kind == "boolean" else kind in {"number", "integer"} and bare.isdecimal():
+            return f"write {bare} without quotes"
+        if kind == "array" and value:
+            return f"write a list: [{quoted(value[:_SHOWN])}]"
+    elif kind == "boolean" and value in (0, 1):
+        return f"write {'true' if value else 'false'}"
+    elif kind == "string" and isinstance(value, int | float) and abs(value) < _LARGE:
+        return f'write it in quotes: "{str(value).lower()}"'
+    return ""

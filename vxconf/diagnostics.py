@@ -5,17 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from vxconf.codes import CODES, Code, Severity, Stage
+from vxconf.codes import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sandbox.contract import Platform
+    from vxconf.codes import CODES, Code, Stage
 
 __all__ = ["CODES", "Code", "Diagnostic", "FieldPath", "Place", "Severity", "Stage", "Unreadable", "dotted", "in_order"]
 
 #: Where a value is in the document: keys and list indexes, outermost first.
 FieldPath = tuple[str | int, ...]
+
+
+def __getattr__(name: str) -> object:
+    """`CODES`, `Code` and `Stage`, loaded once somebody has something to say."""
+    if name not in {"CODES", "Code", "Stage"}:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from vxconf import codes  # noqa: PLC0415  a healthy file does not pay for the table
+
+    return getattr(codes, name)
+
 
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 

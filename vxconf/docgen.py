@@ -63,6 +63,7 @@ def validator_code(name: schema.Name) -> str:
     code = re.sub(r", custom_formats, \(name_prefix or \"data\"\).*\)$", ")", code, flags=re.MULTILINE)
     code = code.replace(", custom_formats={}, name_prefix=None)", ")")
     code = re.sub(r"^(def \w+\()data\):", r"\1data: Any) -> Any:", code, flags=re.MULTILINE)
+    code = code.replace(", Decimal)", ")")  # no parser here makes one
     code = re.sub(r"^NoneType = .*\n\n?", "", code, flags=re.MULTILINE)
     invalid = (
         'class Invalid(Exception):\n    """The document is refused; why is found out elsewhere."""\n'
@@ -75,7 +76,7 @@ def validator_code(name: schema.Name) -> str:
         f"# schema sha256 {digest}\n"
         "# mypy: ignore-errors\n\n"
         "from __future__ import annotations\n\n"
-        "import re\nfrom typing import Any\n\n"
+        "import re\nfrom typing import Any\n\n\n"
     )
     return head + invalid + "\n\n" + code.strip() + "\n"
 

@@ -13,7 +13,7 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Never
 
-from vxconf.diagnostics import CODES, Diagnostic, Place, Unreadable, quoted
+from vxconf.diagnostics import Diagnostic, Place, Unreadable, quoted
 
 if TYPE_CHECKING:
     from vxconf.diagnostics import FieldPath
@@ -49,11 +49,13 @@ class Document:
     cache: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
 class NotFinite:
     """A TOML `inf` or `nan`: no number any field could take, so no `float` here."""
 
-    text: str
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
 
 
 class _Refused(Exception):
@@ -127,6 +129,8 @@ def too_deep(file: str, place: Place) -> Diagnostic:
 
 
 def _diagnostic(file: str, code: str, place: Place, message: str, help_: str) -> Diagnostic:
+    from vxconf.codes import CODES  # noqa: PLC0415  a healthy file does not pay for the table
+
     return Diagnostic(
         code=code, severity=CODES[code].severity, file=file, place=place, path="", message=message, help=help_
     )
@@ -166,12 +170,12 @@ def _toml(text: str, file: str) -> Document:
     return Document(file=file, format="toml", text=text, data=data)
 
 
-_BASED = re.compile(rf"\b0[xob][0-9a-fA-F_]{{{MAX_DIGITS},}}")
+_BASED = rf"\b0[xob][0-9a-fA-F_]{{{MAX_DIGITS},}}"
 
 
 def _holds_huge_number(text: str, data: object) -> bool:
     # the interpreter's limit spares powers of two when it reads a number, but not when it prints one
-    if not _BASED.search(text):
+    if not re.search(_BASED, text):
         return False
     pending = [data]
     while pending:
@@ -213,7 +217,7 @@ def _refuse_long_keys(text: str, file: str) -> None:
             )
 
 
-_AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_AT = r" \(at (?:line (\d+), column (\d+)|end of document)\)$"
 
 _SAID_TWICE = (
     "Cannot overwrite a value",
@@ -226,7 +230,7 @@ _SAID_TWICE = (
 
 def _toml_fault(text: str, file: str, error: tomllib.TOMLDecodeError) -> tuple[Diagnostic, ...]:
     said = str(error)
-    at = _AT.search(said)
+    at = re.search(_AT, said)
     message = said[: at.start()] if at else said
     offset = _offset(text, int(at[1]), int(at[2])) if at and at[1] else len(text.rstrip())
     if message.startswith(_SAID_TWICE):

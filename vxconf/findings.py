@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from vxconf.diagnostics import CODES, Diagnostic, dotted
-from vxconf.places import locate
+from vxconf.diagnostics import Diagnostic, dotted
 
 if TYPE_CHECKING:
     from sandbox.contract import Platform
@@ -14,8 +12,7 @@ if TYPE_CHECKING:
     from vxconf.document import Document
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(NamedTuple):
     """One mistake.
 
     Attributes:
@@ -32,6 +29,9 @@ class Finding:
 
     def diagnose(self, document: Document) -> Diagnostic:
         """The same with its place and severity."""
+        from vxconf.codes import CODES  # noqa: PLC0415  a healthy file needs neither
+        from vxconf.places import locate  # noqa: PLC0415  the same
+
         return Diagnostic(
             code=self.code,
             severity=CODES[self.code].severity,

@@ -74,7 +74,7 @@ def _advice(key: str, value: dict[str, Any], path: FieldPath, nearest: Nearest, 
         return f"did you mean {quoted(near)}?"
     elsewhere = _elsewhere(key, path, name)
     if elsewhere:
-        return f"it belongs to {' or '.join(elsewhere)}"
+        return f"write {' or '.join(elsewhere)}"
     if near is not None:
         return f"did you mean {quoted(near)}?"
     return f"known here: {', '.join(nearest.names)}"
@@ -90,7 +90,10 @@ def _table(path: FieldPath) -> str:
 
 def _elsewhere(key: str, path: FieldPath, name: schema.Name) -> list[str]:
     """The one or two tables nearest to `path` that know the key."""
-    homes = schema.homes(name).get(key, ())
+    known = schema.homes(name)
+    if key not in known:
+        key = next((k for k in known if fold(k) == fold(key)), key)
+    homes = known.get(key, ())
     here = [schema.ANY if i == 1 and path[0] == "tasks" else str(part) for i, part in enumerate(path)]
 
     def shared(home: tuple[str, ...]) -> int:
@@ -104,7 +107,8 @@ def _elsewhere(key: str, path: FieldPath, name: schema.Name) -> list[str]:
         return []
     task = path[1] if len(path) > 1 else schema.ANY
     return [
-        dotted(tuple(task if part == schema.ANY else part for part in home)).replace('"*"', "<name>") for home in chosen
+        dotted(tuple(task if part == schema.ANY else part for part in (*home, key))).replace('"*"', "<name>")
+        for home in chosen
     ]
 
 

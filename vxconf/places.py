@@ -212,10 +212,10 @@ def _root(text: str, form: Format) -> Node:
     from tree_sitter import Language, Parser  # noqa: PLC0415  only a file with something to say pays for it
 
     if form == "toml":
-        import tree_sitter_toml as grammar  # noqa: PLC0415  the same
+        from tree_sitter_toml import language  # noqa: PLC0415  the same
     else:
-        import tree_sitter_json as grammar  # noqa: PLC0415  the same
-    return Parser(Language(grammar.language())).parse(text.encode("ascii", "replace")).root_node
+        from tree_sitter_json import language  # noqa: PLC0415  the same
+    return Parser(Language(language())).parse(text.encode("ascii", "replace")).root_node
 
 
 def _walk(root: Node) -> Iterator[Node]:

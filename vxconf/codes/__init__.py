@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from vxconf.codes import host, text
-from vxconf.codes.model import Code, Severity, Stage
+from typing import TYPE_CHECKING
+
+from vxconf.codes.severity import Severity
+
+if TYPE_CHECKING:
+    from vxconf.codes.model import Code, Stage
+    from vxconf.codes.table import CODES
 
 __all__ = ["CODES", "Code", "Severity", "Stage"]
 
-#: Every code there is, by its name, in the order of the names.
-CODES: dict[str, Code] = {
-    code.code: code for code in (*text.FILE, *text.SCHEMA, *text.RULES, *host.REFUSALS, *host.WARNINGS, *host.NOT_YET)
-}
+
+def __getattr__(name: str) -> object:
+    """Loads the table once somebody has something to say: a healthy file does not pay for it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from vxconf.codes import model, table  # noqa: PLC0415  see above
+
+    globals().update(CODES=table.CODES, Code=model.Code, Stage=model.Stage)
+    return globals()[name]

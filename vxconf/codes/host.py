@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vxconf.codes.model import Code, Severity, Stage, sandbox, task
+from vxconf.codes.model import Code, Stage, sandbox, task
+from vxconf.codes.severity import Severity
 
 REFUSALS = (
     Code(

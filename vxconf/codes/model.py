@@ -10,12 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-
-class Severity(StrEnum):
-    """`error` refuses the file or the task; `warning` does not, unless the user asks for that."""
-
-    ERROR = "error"
-    WARNING = "warning"
+from vxconf.codes.severity import Severity
 
 
 class Stage(StrEnum):

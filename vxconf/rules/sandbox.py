@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vxconf.rules.view import FileView
 
 _NETWORK: tuple[tuple[Literal["allow", "deny"], bool], ...] = (("allow", True), ("deny", False))
-_SYSTEM_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_SYSTEM_NAME = r"[A-Za-z0-9._-]+"
 _SHOWN = 80
 
 #: Fields that do something on one platform alone, and that platform's opposite.
@@ -129,7 +129,7 @@ def system_name(file: FileView) -> Iterator[Finding]:
     for task in file.tasks:
         for field in ("systemInfo", "machLookup"):
             for path, name in task.strings(*SANDBOX, "allow", field):
-                if not _SYSTEM_NAME.fullmatch(name):
+                if not re.fullmatch(_SYSTEM_NAME, name):
                     yield Finding(
                         code="VX213",
                         path=path,
@@ -165,6 +165,7 @@ def no_effect(file: FileView) -> Iterator[Finding]:
                 code="VX401",
                 path=(*task.path, *SANDBOX, *keys),
                 message=f"{'.'.join(keys)} does nothing on {_SYSTEM_NAMES[platform]}",
+                help=f"keep it for {_SYSTEM_NAMES['macos' if platform == 'linux' else 'linux']}, or remove it",
                 at_key=True,
                 platform=platform,
             )
