@@ -168,12 +168,7 @@ class Judge:
                 )
         temp = self.facts.temp_root
         if not inside and paths.at_or_under(path, temp):
-            yield Refusal(
-                f'write grant "{grant}" lies in the directory of all tasks\' temporary directories {temp}',
-                field=field,
-                code=refusals.WALLED,
-                hint="write to $TMPDIR, which every task has to itself",
-            )
+            yield others_temporary(f'write grant "{grant}"', temp, field)
 
 
 def unusable(grant: str, field: str) -> Refusal | None:
@@ -193,6 +188,16 @@ def unusable(grant: str, field: str) -> Refusal | None:
             hint="resolve the config before it is run",
         )
     return None
+
+
+def others_temporary(what: str, temp_root: str, field: str) -> Refusal:
+    """A grant that would open what other tasks keep for themselves."""
+    return Refusal(
+        f"{what} lies in the directory of all tasks' temporary directories {temp_root}",
+        field=field,
+        code=refusals.WALLED,
+        hint="use $TMPDIR, which every task has to itself",
+    )
 
 
 def not_canonical(grant: str, path: str, field: str, files: Files) -> Refusal:

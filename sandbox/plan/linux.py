@@ -85,6 +85,8 @@ class _Reads:
         self._files = files
         self._tree = tree
         self._walled = _walled(request)
+        self._temp_root = request.facts.temp_root
+        self._workspace = request.config.workspace
 
     def grant(self, entry: str, field: str) -> None:
         """Take one entry of the config."""
@@ -104,6 +106,9 @@ class _Reads:
     def _path(self, grant: str, path: str, field: str) -> None:
         if paths.canonical(path, self._files) != path:
             self.refusals.append(writes.not_canonical(grant, path, field, self._files))
+            return
+        if paths.at_or_under(path, self._temp_root) and not paths.at_or_under(path, self._workspace):
+            self.refusals.append(writes.others_temporary(f'grant "{grant}"', self._temp_root, field))
             return
         kind = self._files.kind(path)
         # a loop of links names nothing, and a file is not the directory that was granted
@@ -132,8 +137,11 @@ class _Reads:
 
 def _walled(request: Request) -> Callable[[str], bool]:
     hidden = frozenset(wall.path for wall in (*request.walls, *request.stores))
+    workspace, temp_root = request.config.workspace, request.facts.temp_root
 
     def walled(path: str) -> bool:
+        if paths.at_or_under(path, temp_root) and not paths.at_or_under(path, workspace):
+            return True
         return path in hidden or any(above in hidden for above in paths.parents(path))
 
     return walled

@@ -125,3 +125,31 @@ class Seal(Operation):
 
     def describe(self) -> str:
         return f"show {shown(self.path)} as a file nobody may open"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name(Operation):
+    """One name of the host, served for reading and writing: whatever it is or becomes, everything below it included.
+
+    Its directory is a cover or a way; nothing is placed at the name or below it.
+    """
+
+    def describe(self) -> str:
+        return f"serve the name {shown(self.path)} writable, whatever it becomes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names(Operation):
+    """Every name a pattern matches, existing or made later, served as a `Name` is.
+
+    `path` is the directory that is the pattern's literal head, a cover or a way. Directories below it that lead to a
+    match are shown, with nothing in them but what leads on.
+
+    Attributes:
+        pattern: absolute, in grant syntax; its head spelled as `path` is.
+    """
+
+    pattern: str
+
+    def describe(self) -> str:
+        return f"serve every name that matches {shown(self.pattern)} writable"

@@ -410,6 +410,15 @@ def test_the_tasks_own_temporary_directory_is_writable_and_others_do_not_exist()
     assert plan.placed_in("/tmp/vx-1000") == ("mine",)
 
 
+def test_another_tasks_temporary_directory_cannot_be_read() -> None:
+    files = MemoryFiles.of(*SHOP, "/tmp/vx-1000/other/x")
+    with pytest.raises(RequestRefused) as caught:
+        planned(files, read=("/tmp/vx-1000/other/", "/tmp/vx-1000/"))
+    assert [(r.code, r.field) for r in caught.value.refusals] == [("VX302", "allowRead[0]"), ("VX302", "allowRead[1]")]
+    plan = planned(files, read=("/tmp/*", "/tmp/vx-1000/*"))
+    assert plan.access("/tmp/vx-1000/other/x", files) is HIDDEN
+
+
 def test_a_writable_tmp_does_not_open_other_tasks_directories() -> None:
     plan, files = shop("/tmp/vx-1000/other/x", write=("/tmp/",))
     assert plan.access("/tmp/x", files) is WRITE

@@ -1,0 +1,218 @@
+"""Random file systems around a workspace, and random grants over them, for tests in real sandboxes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from hypothesis import strategies as st
+
+from sandbox import globs, paths
+from sandbox import request as requests
+from sandbox.contract import ResolvedSandboxConfig
+from sandbox.errors import RequestRefused
+from sandbox.facts import HostFacts
+from sandbox.host import HostFiles
+from sandbox.plan import linux
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sandbox.plan.model import Plan
+    from sandbox.request import Request
+
+#: Where the project is in the workspace.
+PROJECTS = ("", "apps/shop")
+#: Where the workspace is; each world has a home, and one more directory outside the workspace.
+WORKSPACES = ("ws", "home/code/ws", "home/.config/gh/ws")
+STORES = (".ssh/id", ".npmrc", ".config/gh/hosts", ".docker/config.json", ".netrc")
+
+_NAMES = (
+    "a",
+    "b",
+    "c d",
+    "new\nline",
+    "q'\"`$x",
+    "ünï",
+    "[ab]",
+    "s*?",
+    "{a,b}",
+    "back\\slash",
+    ".dot",
+    "-dash",
+    "\udcff",
+    ".git",
+    "node_modules",
+)
+_PATTERNS = ("*", "**/*", "**", "**/a", "*/b", "[ab]", "?", "{a,b}", "*a*", "**/.*", ".*", "a/**", "b/*")
+
+
+@dataclass(frozen=True)
+class World:
+    """What is made on disk, relative to a directory of its own.
+
+    Attributes:
+        entries: relative path -> "dir", "file", or "-> target" for a link (`@/` stands for the world's directory).
+        grants: relative grants with what is added to each: "" or "/" or a pattern; reads and writes.
+        nested: directories that are projects too.
+    """
+
+    workspace: str
+    project: str
+    entries: dict[str, str]
+    reads: tuple[tuple[str, str], ...]
+    writes: tuple[str, ...]
+    nested: tuple[str, ...]
+    cache: str | None
+
+
+_name = st.sampled_from(_NAMES)
+_content = st.one_of(
+    st.just("dir"),
+    st.just("file"),
+    st.lists(st.one_of(_name, st.just(".."), st.just(".")), min_size=1, max_size=4).map(lambda p: "-> " + "/".join(p)),
+    st.sampled_from(("-> @/home/.npmrc", "-> @/home/.ssh", "-> @/out/side", "-> @/missing", "-> /", "-> /nowhere")),
+)
+
+
+def _anchored(workspace: str, project: str) -> st.SearchStrategy[str]:
+    """A relative path of anything: mostly in the project, sometimes beside or outside it."""
+    inside = paths.join(workspace, project) if project else workspace
+    anchor = st.sampled_from((inside, inside, inside, workspace, "out", "home"))
+    return st.tuples(anchor, st.lists(_name, min_size=1, max_size=3)).map(lambda t: "/".join((t[0], *t[1])))
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    """A world whose grants mostly name something that is there."""
+    workspace = draw(st.sampled_from(WORKSPACES))
+    project = draw(st.sampled_from(PROJECTS))
+    anywhere = _anchored(workspace, project)
+    entries = draw(st.dictionaries(anywhere, _content, min_size=3, max_size=14))
+    for store in draw(st.sets(st.sampled_from(STORES), max_size=4)):
+        entries[f"home/{store}"] = "file"
+    if draw(st.booleans()):
+        entries["home/.aws"] = f"-> @/{draw(st.sampled_from(['out', 'out/a', workspace, 'home/b']))}"
+    if draw(st.booleans()):
+        entries[f"{workspace}/.git"] = draw(_content)
+    there = sorted({part for path in entries for part in _prefixes(path)} | {workspace, "out", "home"})
+    place = st.one_of(st.sampled_from(there), st.sampled_from(there), anywhere)
+    added = st.one_of(st.just(""), st.just("/"), st.sampled_from(_PATTERNS).map(lambda p: "/" + p))
+    return World(
+        workspace=workspace,
+        project=project,
+        entries=entries,
+        reads=tuple(draw(st.lists(st.tuples(place, added), max_size=4))),
+        writes=tuple(draw(st.lists(place, max_size=3))),
+        nested=tuple(draw(st.lists(place, max_size=2))),
+        cache=draw(st.one_of(st.none(), place)),
+    )
+
+
+def _prefixes(path: str) -> Iterator[str]:
+    found = path.split("/")
+    for count in range(1, len(found) + 1):
+        yield "/".join(found[:count])
+
+
+@dataclass
+class Made:
+    """A world on disk."""
+
+    base: str
+    world: World
+    request: Request
+    refused: list[str] = field(default_factory=list)
+
+    def plan(self) -> Plan:
+        return linux.plan(self.request, HostFiles())
+
+    def interesting(self) -> list[str]:
+        """Every path that is there or nearly so, and ways to them that are not straight."""
+        found: list[str] = []
+        for directory, directories, files in os.walk(self.base):
+            found += (directory, f"{directory}/.missing")
+            found += (f"{directory}/{name}" for name in (*directories, *files))
+        for path in list(found):
+            if os.path.islink(path):
+                found += (f"{path}/.", f"{path}/a", f"{path}/..", f"{path}/../b", f"{path}/.missing")
+            elif os.path.isfile(path):
+                found += (f"{path}/a", f"{path}/..")
+        return list(dict.fromkeys(found))
+
+
+def make(world: World, base: str) -> Made:
+    """Make a world in an existing directory; grants that cannot be given are left out and remembered."""
+    files = HostFiles()
+    workspace = f"{base}/{world.workspace}"
+    project = f"{workspace}/{world.project}".rstrip("/")
+    for directory in (project, f"{base}/home", f"{base}/out", f"{base}/tmp"):
+        os.makedirs(directory, exist_ok=True)
+    for count, (relative, content) in enumerate(sorted(world.entries.items())):
+        _entry(f"{base}/{relative}", content, base, count)
+    facts = HostFacts(platform="linux", home=f"{base}/home", temp_root=f"{base}/tmp/tasks")
+    bare = ResolvedSandboxConfig(platform="linux", workspace=workspace, project=project)
+    links: dict[str, str] = {}
+
+    def canonical(relative: str) -> str:
+        links.update(paths.links_on(f"{base}/{relative}", files))
+        return paths.canonical(f"{base}/{relative}", files)
+
+    def grants() -> Iterator[ResolvedSandboxConfig]:
+        for relative, added in world.reads:
+            yield replace(bare, allow_read=(globs.escape(canonical(relative)) + added,))
+        for relative in world.writes:
+            yield replace(bare, allow_write=(globs.escape(canonical(relative)) + "/",))
+
+    def build(config: ResolvedSandboxConfig, nested: Iterable[str], cache: str | None) -> Request:
+        return requests.build(
+            config,
+            workspace_root=workspace,
+            files=files,
+            facts=facts,
+            nested=nested,
+            cache_dir=cache,
+            links=tuple(links.items()),
+        )
+
+    nested = tuple(f"{base}/{relative}" for relative in world.nested if os.path.isdir(f"{base}/{relative}"))
+    cache = None if world.cache is None else f"{base}/{world.cache}"
+    made = Made(base, world, build(bare, nested, cache))
+    config = bare
+    for grant in grants():
+        more = replace(
+            config,
+            allow_read=config.allow_read + grant.allow_read,
+            allow_write=config.allow_write + grant.allow_write,
+        )
+        try:
+            request = build(more, nested, cache)
+            linux.plan(request, files)
+        except RequestRefused as error:
+            made.refused.append(str(error))
+            continue
+        config, made.request = more, request
+    return made
+
+
+def _entry(path: str, content: str, base: str, count: int) -> None:
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if content == "dir":
+            os.makedirs(path, exist_ok=True)
+        elif content == "file":
+            # only where nothing stands: what is written through a link could be anything
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            os.write(fd, f"content {count}".encode())
+            os.close(fd)
+        else:
+            os.symlink(content.removeprefix("-> ").replace("@", base, 1), path)
+    except OSError:  # something of an earlier entry stands in the way
+        return
+
+
+def remove(base: str) -> None:
+    """Take a world away."""
+    shutil.rmtree(base)
