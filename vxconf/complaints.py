@@ -23,18 +23,20 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
     from vxconf.diagnostics import FieldPath
-    from vxconf.document import Document, Format
+    from vxconf.document import Format
 
 _SHOWN = 80
 #: Digits of a number that are still printed.
 _LARGE = 10**15
 
 
-def complain(document: Document, name: schema.Name, root: schema.Schema | None = None) -> Iterator[Finding]:
+def complain(
+    data: object, form: Format, name: schema.Name, root: schema.Schema | None = None
+) -> Iterator[Finding]:
     """Every mistake the schema finds, in no order; `root` is another schema to judge by."""
-    words = _Words(document.format)
+    words = _Words(form)
     root = root or schema.load(name)
-    for error in Draft7Validator(root).iter_errors(document.data):
+    for error in Draft7Validator(root).iter_errors(data):
         yield from words.explain(error, tuple(error.absolute_path), root, name)
 
 
@@ -84,7 +86,7 @@ class _Words:
 
     def _type_advice(self, value: object, path: FieldPath, wanted: schema.Schema) -> str:
         kind = str(wanted.get("type"))
-        if value is None:
+        if value is None and path[-1:] != ("command",):
             return "remove the key" if path and isinstance(path[-1], str) else "remove it"
         if kind == "object":
             return self._table_advice(path)
@@ -229,6 +231,7 @@ _TYPE_ADVICE = {
     "integer": "a port is a whole number",
     "number": "write the seconds as a number, or leave the key out for no limit",
     "array": "write a list in brackets",
+    "string": "write a text in quotes",
 }
 
 

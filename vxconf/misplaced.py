@@ -103,6 +103,8 @@ def _elsewhere(key: str, path: FieldPath, name: schema.Name) -> list[str]:
     if not homes or (here and not best):
         return []
     chosen = [home for home in homes if shared(home) == best and home]
+    # who writes a grant in the wrong place means the grant
+    chosen = [home for home in chosen if home[-1] == "allow"] or chosen
     if len(chosen) > 2:  # noqa: PLR2004  more are no help
         return []
     task = path[1] if len(path) > 1 else schema.ANY
