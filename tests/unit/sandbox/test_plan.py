@@ -222,6 +222,12 @@ def test_a_pattern_grants_its_hits_and_drops_those_that_leave() -> None:
     assert plan.access("/ws/apps/shop/out/coin.py", files) is HIDDEN
 
 
+def test_braces_in_a_grant_stand_for_each_name() -> None:
+    names = ("/ws/apps/shop/ca.md", "/ws/apps/shop/cb.md", "/ws/apps/shop/cc.md")
+    plan, files = shop(*names, read=("/ws/apps/shop/c{a,b}.md",))
+    assert [plan.access(name, files) for name in names] == [READ, READ, HIDDEN]
+
+
 def test_a_hit_reached_through_links_works_by_both_names() -> None:
     plan, files = shop(links={"/ws/apps/shop/one": "two", "/ws/apps/shop/two": "lib"}, read=("/ws/apps/shop/on*",))
     assert [o.path for o in plan.operations if isinstance(o, Link)] == ["/ws/apps/shop/one", "/ws/apps/shop/two"]
@@ -342,6 +348,14 @@ def test_a_grant_opens_the_store_it_names_or_just_what_it_names_in_one() -> None
     plan, files = shop(*STORED, write=(f"{HOME}/.ssh/",))
     assert plan.access(f"{HOME}/.ssh/id", files) is WRITE
     assert plan.access(f"{HOME}/.npmrc", files) is HIDDEN
+
+
+def test_a_directory_to_be_made_in_a_covered_home_is_bound_there() -> None:
+    plan, files = shop(*STORED, write=(f"{HOME}/.new/deep/",))
+    assert of_kind(plan, Make) == [f"{HOME}/.new/deep"]
+    assert plan.access(f"{HOME}/.new/deep/x", files) is WRITE
+    assert plan.access(f"{HOME}/.npmrc", files) is HIDDEN
+    assert (f"{HOME}/.new", False) in binds(plan)
 
 
 def test_a_grant_above_a_store_or_a_pattern_does_not_open_it() -> None:
