@@ -21,6 +21,8 @@ EAFNOSUPPORT = 97
 
 AF_UNIX = 1
 AF_VSOCK = 40
+#: Set in SOCK_DGRAM and SOCK_RAW (which AF_UNIX takes for the same), not in SOCK_STREAM or SOCK_SEQPACKET.
+DATAGRAM = 2
 TIOCSTI = 0x5412
 TIOCLINUX = 0x541C
 
@@ -100,11 +102,14 @@ def conditions(*, refuse_unix_sockets: bool) -> dict[str, bpf.Block]:
         ]
     else:
         sockets = bpf.if_one_of(0, (AF_VSOCK,), unsupported, allow)
+    # one of a pair of datagram sockets can be turned to any listening address; a stream's peer stays what it is
+    pairs = bpf.if_any_bit(1, DATAGRAM, eperm, allow) if refuse_unix_sockets else bpf.returns(allow)
     return {
         "ioctl": bpf.if_one_of(1, (TIOCSTI, TIOCLINUX), eperm, allow),
         "clone": bpf.if_any_bit(0, CLONE_NAMESPACES, eperm, allow),
         "unshare": bpf.if_any_bit(0, UNSHARE_NAMESPACES, eperm, allow),
         "socket": sockets,
+        "socketpair": pairs,
     }
 
 
@@ -127,7 +132,8 @@ def program(arch: Architecture, *, notify: Notify, refuse_unix_sockets: bool) ->
         arch: the machine's own convention; any other (i386, x32, 32-bit arm) answers ENOSYS, as a
             kernel built without it would.
         notify: which calls stop for the observer; `writes` where the mask sees the reads.
-        refuse_unix_sockets: where connecting cannot be mediated; socketpair stays possible.
+        refuse_unix_sockets: where connecting cannot be mediated; a socketpair that nothing else can be reached
+            through stays possible.
     """
     blocks = {
         **{name: bpf.returns(bpf.refuse(errno)) for name, errno in REFUSED.items()},

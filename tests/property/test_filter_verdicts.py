@@ -89,6 +89,7 @@ def expected(arch: Architecture, mode: str, *, strict: bool, number: int, audit:
         "clone": EPERM if low[0] & CLONE_NAMESPACES else ALLOW,
         "unshare": EPERM if low[0] & UNSHARE_NAMESPACES else ALLOW,
         "socket": EAFNOSUPPORT if low[0] == 40 else EPERM if strict and low[0] == 1 else ALLOW,
+        "socketpair": EPERM if strict and low[1] & 2 else ALLOW,
     }
     if name in special:
         return special[name]
@@ -164,7 +165,16 @@ def test_threads_forks_and_pairs_of_sockets_run(arch: Architecture) -> None:
     assert run(code, arch.numbers["clone"], arch.audit, thread) == ALLOW
     assert run(code, arch.numbers["clone"], arch.audit, fork) == ALLOW
     assert run(code, arch.numbers["socketpair"], arch.audit, (1, 1, 0, 0, 0, 0)) == ALLOW
+    assert run(code, arch.numbers["socketpair"], arch.audit, (1, 5 | 0x80800, 0, 0, 0, 0)) == ALLOW
     assert run(code, arch.numbers["ptrace"], arch.audit, (0,) * 6) == ALLOW
+
+
+@pytest.mark.parametrize("arch", BOTH, ids=lambda a: a.name)
+def test_a_pair_that_could_be_turned_to_a_listener_of_the_host_is_refused(arch: Architecture) -> None:
+    code = PROGRAMS[arch.name, "writes", True]
+    for kind in (2, 3):
+        for flags in (0, 0x800, 0x80000):
+            assert run(code, arch.numbers["socketpair"], arch.audit, (1, kind | flags, 0, 0, 0, 0)) == EPERM
 
 
 def test_an_open_for_reading_never_stops_while_the_mask_sees_it() -> None:
@@ -177,4 +187,4 @@ def test_an_open_for_reading_never_stops_while_the_mask_sees_it() -> None:
 
 def test_no_call_is_both_refused_and_watched() -> None:
     assert not set(REFUSED) & set(CALLS)
-    assert not {"ioctl", "clone", "unshare", "socket"} & (set(REFUSED) | set(CALLS))
+    assert not {"ioctl", "clone", "unshare", "socket", "socketpair"} & (set(REFUSED) | set(CALLS))
