@@ -4,6 +4,7 @@ Invariants:
 1. Every source is opened with no link followed and nothing above it: a link planted after planning moves nothing.
 2. Sources are taken from the host's own tree, never from below a mount of this plan.
 3. Whatever is not granted is read-only before the first writable grant is attached.
+4. A mount the host makes later does not arrive inside: it would come as the host made it, writable.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    kernel.set_mount_attributes(kernel.AT_FDCWD, "/", propagation=kernel.MS_PRIVATE)
     root = os.open("/", os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
     sources = _Sources(root)
     for op in operations:

@@ -34,6 +34,7 @@ MOVE_MOUNT_T_EMPTY_PATH = 0x40
 MOUNT_ATTR_RDONLY = 1
 MOUNT_ATTR_NOSUID = 2
 MOUNT_ATTR_NODEV = 4
+MS_PRIVATE = 1 << 18
 RESOLVE_NO_MAGICLINKS = 2
 RESOLVE_NO_SYMLINKS = 4
 RESOLVE_BENEATH = 8
@@ -111,9 +112,9 @@ def clone_tree(fd: int, path: str = "") -> int:
     return _syscall(path or "a copy of a mount", _SYS_OPEN_TREE, fd, os.fsencode(path), flags)
 
 
-def set_mount_attributes(fd: int, path: str, *, add: int = 0, remove: int = 0) -> None:
+def set_mount_attributes(fd: int, path: str, *, add: int = 0, remove: int = 0, propagation: int = 0) -> None:
     """Change the attributes of a mount and of every mount below it, all or none (Linux 5.12)."""
-    attributes = struct.pack("<QQQQ", add, remove, 0, 0)
+    attributes = struct.pack("<QQQQ", add, remove, propagation, 0)
     flags = AT_RECURSIVE | (0 if path else AT_EMPTY_PATH)
     _syscall(path or "a mount", _SYS_MOUNT_SETATTR, fd, os.fsencode(path), flags, attributes, len(attributes))
 
