@@ -56,6 +56,7 @@ def run(
         for number in _CHANGED_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         kernel.mount_proc()
+        _close_settings()
         _enter_user(inner)
         os.setsid()
         os.chdir(spec.cwd)
@@ -75,6 +76,28 @@ def run(
         os._exit(_SETUP_FAILED)
     _tell(link, b"ended " + OUTCOME.pack(*status))
     os._exit(0)
+
+
+def _close_settings() -> None:
+    """Make all of `/proc` that is not about a process read-only.
+
+    The kernel lets user 0 change its settings with no capability at all, and root's tasks are user 0.
+    """
+    with os.scandir("/proc") as entries:
+        found = [
+            entry.path
+            for entry in entries
+            if not entry.name.isdecimal()
+            and not entry.is_symlink()
+            and (entry.is_dir() or entry.stat().st_mode & 0o222)
+        ]
+    for path in found:
+        tree = kernel.clone_tree(kernel.AT_FDCWD, path)
+        try:
+            kernel.set_mount_attributes(tree, "", add=kernel.MOUNT_ATTR_RDONLY)
+            kernel.attach_mount_at(tree, path)
+        finally:
+            os.close(tree)
 
 
 def reason(error: BaseException) -> bytes:
