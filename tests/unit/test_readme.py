@@ -15,12 +15,17 @@ from vxconf.validate import validate
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").rglob("*.md"))]
 
+#: Written from the schema and the table of codes, with tests of their own.
+GENERATED = {"schema.md", "diagnostics.md"}
+
 _BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def _blocks(language: str) -> list[object]:
     found: list[object] = []
     for page in PAGES:
+        if page.name in GENERATED:
+            continue
         text = page.read_text(encoding="utf-8")
         for match in _BLOCK.finditer(text):
             if match[1] == language:
