@@ -32,10 +32,12 @@ PLANTED = {
         ("sandbox/linux/fuse.py", "import socket"),
         ("sandbox/linux/bpf.py", "import sandbox.linux.kernel"),
     ],
-    "engine-light": [("sandbox/linux/warden.py", "import typer"), ("sandbox/linux/supervisor.py", "import rich")],
+    "engine-light": [("sandbox/linux/warden.py", "import asyncio"), ("sandbox/plan/ops.py", "import tempfile")],
+    "engine-alone": [("sandbox/session.py", "import typer"), ("sandbox/host.py", "import platformdirs")],
     "service-rooms": [("vxconf/model.py", "import vxconf.normalize"), ("vxconf/nowhere.py", "")],
     "service-pure": [("vxconf/document.py", "import os"), ("vxconf/normalize.py", "import subprocess")],
     "service-contract": [("vxconf/normalize.py", "import sandbox.session")],
+    "service-typer": [("vxconf/report.py", "import typer")],
 }
 
 
