@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import errno as errors
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.contract import Access, Intent
 from sandbox.linux import syscalls
+from sandbox.linux.walking import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,10 +22,28 @@ if TYPE_CHECKING:
 
 #: Distinct calls remembered of one run; a task that makes more has a partial trace.
 DISTINCT_LIMIT = 100_000
+#: Characters of their paths remembered of one run; likewise.
+TEXT_LIMIT = 32 << 20
 
 _PATH_MAX = 4096
-# names here are the task's own descriptors and devices, not places on the host
-_OWN = ("/proc/", "/dev/")
+_RESOLVE_IN_ROOT = 0x10
+
+
+class _Named(NamedTuple):
+    """One path of a call.
+
+    Attributes:
+        asked: as spelled.
+        spelled: made absolute, but not normalized.
+        path: with no link left.
+        follows: whether a link in the last place is followed.
+    """
+
+    asked: str
+    spelled: str
+    path: str
+    intent: Intent
+    follows: bool
 
 
 class Gone(Exception):
@@ -42,6 +61,7 @@ class Recorder:
         self._architecture = architecture
         self._known: set[tuple[str, Intent, str, str, bool]] = set()
         self._new: list[Access] = []
+        self._text = 0
         self.incomplete = ""
 
     def drain(self) -> tuple[Access, ...]:
@@ -57,12 +77,8 @@ class Recorder:
             self.incomplete = self.incomplete or why
             return
         try:
-            for asked, spelled, intent, follows in _paths(
-                self._architecture, notification.pid, call, notification.args
-            ):
-                self._add(
-                    notification.pid, call.name, intent, asked, _resolved(spelled, follows=follows), follows=follows
-                )
+            for named in _paths(self._architecture, notification.pid, call, notification.args):
+                self._add(notification.pid, call.name, named.intent, named.asked, named.path, follows=named.follows)
         except Gone:
             return
 
@@ -81,16 +97,16 @@ class Recorder:
             # it forbade being read: the look is all there is, and it counts as the more serious kind
             self._add(thread, "lookup", Intent.OPEN, hidden, hidden, follows=True)
             return
-        for asked, spelled, intent, follows in paths:
-            path = _reaching(hidden, spelled)
+        for named in paths:
+            path = _reaching(hidden, named)
             if path:
-                self._add(thread, name, intent, asked, path, follows=follows)
+                self._add(thread, name, named.intent, named.asked, path, follows=named.follows)
                 return
         # another name than its arguments': a script's hidden interpreter, a call that is not in the tables
         intent = Intent.EXEC if name in ("execve", "execveat") else Intent.PROBE
         self._add(thread, name, intent, hidden, hidden, follows=True)
 
-    def _standing(self, thread: int) -> tuple[str, list[tuple[str, str, Intent, bool]]]:
+    def _standing(self, thread: int) -> tuple[str, list[_Named]]:
         text = _read(f"/proc/{thread}/syscall", 512).decode("ascii", "replace")
         try:
             standing = syscalls.parse_syscall_line(text)
@@ -109,8 +125,9 @@ class Recorder:
         key = (operation, intent, asked, path, exists)
         if key in self._known:
             return
-        if len(self._known) >= DISTINCT_LIMIT:
-            self.incomplete = self.incomplete or f"more than {DISTINCT_LIMIT} distinct calls"
+        self._text += len(asked) + len(path)
+        if len(self._known) >= DISTINCT_LIMIT or self._text > TEXT_LIMIT:
+            self.incomplete = self.incomplete or f"more than {len(self._known)} distinct calls"
             return
         self._known.add(key)
         self._new.append(
@@ -171,10 +188,8 @@ def _memory(pid: int, requests: list[tuple[int, int]]) -> list[bytes]:
         os.close(fd)
 
 
-def _paths(
-    architecture: Architecture, pid: int, call: syscalls.Call, registers: tuple[int, ...]
-) -> Iterator[tuple[str, str, Intent, bool]]:
-    """Each path of a call: as asked, made absolute but not normalized, what is meant with it, whether followed."""
+def _paths(architecture: Architecture, pid: int, call: syscalls.Call, registers: tuple[int, ...]) -> Iterator[_Named]:
+    """Each path of a call that names one."""
     wanted = [(registers[argument.path], _PATH_MAX) for argument in call.paths]
     if call.how >= 0:
         wanted.append((registers[call.how], syscalls.OPEN_HOW_SIZE))
@@ -189,20 +204,25 @@ def _paths(
     for argument, raw in zip(call.paths, memory, strict=True):
         asked = os.fsdecode(raw.split(b"\0", 1)[0])
         follows = syscalls.follows(architecture, call, argument, flags)
-        if asked.startswith("/"):
+        rooted = how is not None and bool(how[2] & _RESOLVE_IN_ROOT)
+        root = "/"
+        if asked.startswith("/") and not rooted:
             spelled = asked
         elif asked or call.empty or call.null:
             base = _base(pid, syscalls.descriptor(argument, registers))
             if not base.startswith("/"):  # no such descriptor, or one that names no file
                 continue
-            spelled = os.path.join(base, asked) if asked else base
+            root = base if rooted else "/"
+            spelled = os.path.join(base, asked.lstrip("/")) if asked else base
         else:
             continue
+        path = walk(pid, asked if rooted else spelled, follows=follows, root=root)
+        exists = os.path.lexists(path)
         intent = argument.intent
         if call.name in syscalls.OPENS:
-            intent = syscalls.open_intent(flags, exists=os.path.lexists(spelled))
-        yield asked, spelled, intent, follows
-        if len(call.paths) > 1 and not os.path.lexists(spelled):
+            intent = syscalls.open_intent(flags, exists=exists)
+        yield _Named(asked, spelled, path, intent, follows)
+        if len(call.paths) > 1 and not exists:
             return  # a rename or a link of nothing changes nothing
 
 
@@ -219,22 +239,14 @@ def _base(pid: int, descriptor: int) -> str:
         return ""  # no such descriptor: the call fails with EBADF
 
 
-def _resolved(spelled: str, *, follows: bool) -> str:
-    """Canonical; `..` after a link means the parent of what the link leads to, so nothing is normalized before."""
-    if (spelled + "/").startswith(_OWN):
-        return os.path.normpath(spelled)
-    try:
-        head, tail = os.path.split(spelled)
-        if follows or tail in ("", ".", ".."):
-            return os.path.realpath(spelled)
-        return os.path.join(os.path.realpath(head), tail)
-    except (OSError, ValueError):
-        return os.path.normpath(spelled)
+def _normal(spelled: str) -> str:
+    """Without `.`, `..` and doubled separators, no link looked at."""
+    return "/" + os.path.normpath(spelled).lstrip("/")
 
 
-def _reaching(hidden: str, spelled: str) -> str:
+def _reaching(hidden: str, named: _Named) -> str:
     """The whole path asked for when the way to it leads through `hidden`, else an empty string."""
-    for path in (os.path.normpath(spelled), _resolved(spelled, follows=True)):
+    for path in (_normal(named.spelled), named.path):
         if path == hidden or path.startswith(hidden + "/"):
             return path
     return ""

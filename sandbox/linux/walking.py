@@ -1,0 +1,96 @@
+"""EFFECT: walks a path as the kernel does for the caller that spelled it, links and `..` in order.
+
+The host's own tree answers, since the sandbox's is the same but for what is hidden: walking that one from here would
+ask the mask, which waits for this very process. Only `/proc` and `/dev` are the caller's own. They hold no mask, and
+their links lead back out: a write through `/proc/self/cwd` is a write to the directory.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from sandbox.linux import kernel
+
+_HOPS = 40
+# magic links to a directory or a file; "task" of a process has the same ones
+_MAGIC = re.compile(r"/proc/(self|thread-self|\d+)(?:/task/\d+)?/(cwd|root|exe|fd/\d+)")
+
+
+def walk(caller: int, path: str, *, follows: bool, root: str = "/") -> str:
+    """The absolute path with no link left that `path` leads to.
+
+    Args:
+        caller: a process or a thread, as the host numbers it.
+        path: absolute, or relative to `root`.
+        follows: whether a link in the last place is followed.
+        root: where absolute paths and links start, and above which `..` does not lead.
+    """
+    here, hops = root, 0
+    todo = path.split("/")[::-1]
+    while todo:
+        part = todo.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            here = here if here == root else os.path.dirname(here)
+            continue
+        place = os.path.join(here, part)
+        # a slash or a dot behind the last name has a link there followed
+        text = _link(caller, place) if todo or follows else None
+        if text is None:
+            here = place
+            continue
+        hops += 1
+        if hops > _HOPS:  # ELOOP: the call fails
+            return os.path.normpath(f"{root.rstrip('/')}/{path.lstrip('/')}")
+        if text.startswith("/"):
+            here = root
+        todo.extend(text.split("/")[::-1])
+    return here
+
+
+def _link(caller: int, place: str) -> str | None:
+    """The text of the link the caller finds at a path whose parents hold none, `None` for anything else."""
+    if place.startswith("/proc/"):
+        return _magic(caller, place)
+    if place.startswith("/dev/"):
+        return _device(caller, place)
+    try:
+        return os.readlink(place)
+    except (OSError, ValueError):
+        return None
+
+
+def _magic(caller: int, place: str) -> str | None:
+    match = _MAGIC.fullmatch(place)
+    if match is None:
+        return None
+    process, what = match.groups()
+    # another process's number is one of the caller's own namespace
+    base = f"/proc/{caller}/root/proc/{process}" if process.isdecimal() else f"/proc/{caller}"
+    try:
+        text = os.readlink(f"{base}/{what}")
+    except OSError:
+        return None
+    return text.removesuffix(" (deleted)") if text.startswith("/") else None
+
+
+def _device(caller: int, place: str) -> str | None:
+    if place == "/dev/null":  # by far the most common
+        return None
+    try:
+        devices = os.open(f"/proc/{caller}/root/dev", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        # no link on the way: one that leads into the mask would hang this process
+        link = kernel.open_beneath(devices, place.removeprefix("/dev/"), os.O_PATH | os.O_NOFOLLOW)
+        try:
+            return os.readlink("", dir_fd=link)
+        finally:
+            os.close(link)
+    except OSError:
+        return None
+    finally:
+        os.close(devices)
