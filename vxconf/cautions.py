@@ -11,7 +11,6 @@ from sandbox import globs, paths
 from sandbox.facts import Kind
 from sandbox.stores import STORES
 from vxconf.diagnostics import CODES, Diagnostic, dotted, quoted
-from vxconf.places import locate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,6 +45,10 @@ def cautions(
         *_opening_stores(judged, home, files),
         *_probably_directories(judged, files),
     ]
+    if not found:
+        return ()
+    from vxconf.places import locate  # noqa: PLC0415  start-up time: a healthy block has nothing to place
+
     return tuple(
         Diagnostic(
             code=code,

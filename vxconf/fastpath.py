@@ -5,7 +5,31 @@ Anything unusual falls through to typer, which says what is wrong with it.
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from types import ModuleType
+
 from vxconf.options import DIRECTORY, Arguments, command, parse
+
+
+class _Deferred(ModuleType):
+    """A module that loads once something in it is used, and not when it is imported."""
+
+    def __getattr__(self, attribute: str) -> object:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        real = import_module(self.__name__)
+        vars(self).update(vars(real))
+        return getattr(real, attribute)
+
+
+def defer(name: str) -> None:
+    """Defers loading a module of the standard library that others import and hardly use.
+
+    `dataclasses` imports `inspect`, an eighth of a whole check, for classes without a docstring alone.
+    `importlib.util.LazyLoader` would do it in Python 3.12; in 3.11 an import statement is a use.
+    """
+    sys.modules.setdefault(name, _Deferred(name))
 
 
 def check_arguments(words: list[str]) -> Arguments | None:

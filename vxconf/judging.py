@@ -14,7 +14,6 @@ from sandbox.errors import Refusal, RequestRefused
 from sandbox.plan.linux import plan
 from sandbox.request import build
 from vxconf.diagnostics import CODES, Diagnostic, dotted, in_order
-from vxconf.places import locate
 from vxconf.resolve import Resolution, Surroundings, resolve
 
 if TYPE_CHECKING:
@@ -162,6 +161,8 @@ def judge(block: SandboxModel, document: Document, where: Setting) -> Judged:
 
 def diagnose(refusal: Refusal, path: FieldPath, document: Document) -> Diagnostic:
     """A refusal of the engine, told at its place in the file."""
+    from vxconf.places import locate  # noqa: PLC0415  start-up time: a healthy block has nothing to place
+
     return Diagnostic(
         code=refusal.code,
         severity=CODES[refusal.code].severity,

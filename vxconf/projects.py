@@ -115,24 +115,31 @@ class Projects:
     def _is_project(self, directory: str, names: set[str]) -> bool:
         if not names.isdisjoint(CONFIG_NAMES):
             return True
-        manifest = self.members.manifest
-        return (not manifest or manifest in names) and directory != self._root.path and self._named(directory)
+        manifest, root = self.members.manifest, self._root.path
+        if directory == root or (manifest and manifest not in names):
+            return False
+        # loading a matcher takes longer than the rest of a walk: most directories are too deep to be named
+        depth = directory.count("/") - root.count("/")
+        return (self._depths is None or depth in self._depths) and self._named(directory)
 
     @cached_property
     def _named(self) -> Callable[[str], bool]:
-        """Whether the workspace's globs name a directory."""
-        if not self.members.include:
-            return _never
+        """Whether the workspace's globs name a directory; loads what matches globs."""
         from sandbox.globs import escape, matcher  # noqa: PLC0415  most workspaces have no globs
 
-        anchor = escape(self._root.path) + "/"
+        root = self._root.path
+        anchor = escape(root) + "/"
         included = matcher(tuple(anchor + glob for glob in self.members.include))
         excluded = matcher(tuple(anchor + glob for glob in self.members.exclude))
         return lambda directory: included(directory) and not excluded(directory)
 
-
-def _never(_directory: str) -> bool:
-    return False
+    @cached_property
+    def _depths(self) -> frozenset[int] | None:
+        """How deep below the root a named directory can be; `None` for any depth."""
+        globs = self.members.include
+        if any("**" in glob or "{" in glob for glob in globs):
+            return None
+        return frozenset(glob.count("/") + 1 for glob in globs)
 
 
 def _walkable(entry: os.DirEntry[str]) -> bool:

@@ -165,9 +165,12 @@ def _strict(diagnostic: Diagnostic) -> Diagnostic:
 
 
 def _print(form: str, found: list[Diagnostic], checker: Checker, errors: int) -> None:
-    from vxconf import report  # noqa: PLC0415  a quiet check prints one line
-
     warnings = len(found) - errors
+    if form == "text" and not found:
+        err("".join(f"{line}\n" for line in _summary(checker, errors, warnings)))
+        return
+    from vxconf import report  # noqa: PLC0415  start-up time: a healthy file has nothing to report
+
     if form == "json":
         import json  # noqa: PLC0415
 

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import dataclasses
+
+from vxconf.model import FileModel, as_data
+from vxconf.normalize import normalize
+
+_EVERY_FIELD = {
+    "name": "@acme/shop",
+    "tasks": {
+        "serve": {
+            "exec": {
+                "command": "serve",
+                "timeout": 3,
+                "persistent": {"readyWhen": {"port": 80}, "timeout": 1.5},
+                "env": {"define": {"B": "2", "A": "1"}, "passThrough": ["CC"]},
+            }
+        },
+        "build": {
+            "dependsOn": ["^build", "gen"],
+            "exec": {
+                "command": "make",
+                "sandbox": {
+                    "allow": {
+                        "read": ["a", "b", "a"],
+                        "write": ["dist/"],
+                        "network": ["pypi.org"],
+                        "systemInfo": ["hw.ncpu"],
+                        "unixSockets": ["/run/x.sock"],
+                        "localBinding": [80, 81],
+                        "machLookup": ["com.apple.x"],
+                        "pty": True,
+                        "gitConfig": True,
+                    },
+                    "deny": {"network": ["*"]},
+                    "ignore": {"read": ["r"], "write": ["w"], "systemInfo": ["s"], "network": ["n"]},
+                    "hermetic": True,
+                    "weakerWhenNested": True,
+                    "weakerNetworkIsolation": True,
+                },
+            },
+            "cache": {
+                "inputs": {"files": ["f"], "workspaceFiles": ["w"], "tasks": ["t"], "env": ["E"], "runtime": ["r"]},
+                "outputs": {"files": ["o"]},
+            },
+        },
+    },
+}
+
+
+def test_every_field_of_the_file_reaches_the_model_and_comes_back() -> None:
+    model = normalize(_EVERY_FIELD)
+    assert normalize(as_data(model)) == model
+    block = model.tasks[0].exec.sandbox if model.tasks[0].exec else None
+    assert block is not None
+    untouched = [f.name for f in dataclasses.fields(block) if f.name != "path" and getattr(block, f.name) == f.default]
+    assert untouched == []
+
+
+def test_each_entry_keeps_its_place_in_the_file() -> None:
+    block = normalize(_EVERY_FIELD).tasks[0].exec
+    assert block is not None
+    assert block.sandbox is not None
+    assert block.sandbox.read[2].path == ("tasks", "build", "exec", "sandbox", "allow", "read", 2)
+    assert block.sandbox.ignore_network[0].path == ("tasks", "build", "exec", "sandbox", "ignore", "network", 0)
+
+
+def test_an_absent_block_is_no_sandbox_and_an_empty_one_the_baseline() -> None:
+    model = normalize({"tasks": {"a": {"exec": {"command": "x"}}, "b": {"exec": {"command": "x", "sandbox": {}}}}})
+    a, b = model.tasks
+    assert a.exec is not None
+    assert a.exec.sandbox is None
+    assert b.exec is not None
+    assert b.exec.sandbox is not None
+    assert (b.exec.sandbox.read, b.exec.sandbox.write, b.exec.sandbox.network) == ((), (), None)
+
+
+def test_nothing_of_the_cache_becomes_a_grant() -> None:
+    cache = {"inputs": {"files": ["lib/**"]}, "outputs": {"files": ["out/**"]}}
+    model = normalize({"tasks": {"a": {"exec": {"command": "x", "sandbox": {}}, "cache": cache}}})
+    run = model.tasks[0].exec
+    assert run is not None
+    assert run.sandbox is not None
+    assert run.sandbox.read == run.sandbox.write == ()
+
+
+def test_an_empty_file_has_no_tasks() -> None:
+    assert normalize({}) == FileModel()

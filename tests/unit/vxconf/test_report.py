@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from vxconf import report
+from vxconf.diagnostics import Diagnostic, Place, Severity
+from vxconf.sarif import sarif
+
+_SCHEMA = json.loads((Path(__file__).parents[2] / "data" / "sarif-2.1.0.schema.json").read_text())
+
+
+def _diagnostic(place: Place = Place(14, 12, 14, 30), **changes: Any) -> Diagnostic:
+    values: dict[str, Any] = {
+        "code": "VX103",
+        "severity": Severity.ERROR,
+        "file": "apps/shop/vx.toml",
+        "place": place,
+        "path": "tasks.build.exec.sandbox.allow.network[0]",
+        "message": 'allow.network "https://pypi.org" is not a host pattern',
+        "help": 'write the host alone: "pypi.org" or "pypi.org:443"',
+    }
+    return Diagnostic(**{**values, **changes})
+
+
+def _shown(diagnostic: Diagnostic, source: str, *, colour: bool = False) -> list[str]:
+    return report.text([diagnostic], {diagnostic.file: source}, colour=colour).splitlines()
+
+
+def test_the_text_form_is_the_one_of_the_contract() -> None:
+    source = "\n" * 13 + 'network = ["https://pypi.org"]\n'
+    assert report.text([_diagnostic()], {"apps/shop/vx.toml": source}) == (
+        'apps/shop/vx.toml:14:12: error VX103: allow.network "https://pypi.org" is not a host pattern\n'
+        "   |\n"
+        '14 | network = ["https://pypi.org"]\n'
+        "   |            ^^^^^^^^^^^^^^^^^^\n"
+        '   = help: write the host alone: "pypi.org" or "pypi.org:443"\n'
+    )
+
+
+def test_a_one_digit_line_has_a_narrower_gutter() -> None:
+    assert _shown(_diagnostic(Place(1, 1, 1, 2)), "x")[1:4] == ["  |", "1 | x", "  | ^"]
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "shown", "carets"),
+    [
+        ("\tx = 1", Place(1, 2, 1, 3), "    x = 1", "    ^"),
+        ("名前 = 1", Place(1, 6, 1, 7), "名前 = 1", "       ^"),
+        ("名前 = 1", Place(1, 1, 1, 3), "名前 = 1", "^^^^"),
+        ("e\u0301 = 1", Place(1, 6, 1, 7), "e\u0301 = 1", "    ^"),
+        ("a = 1", Place(1, 6, 1, 6), "a = 1", "     ^"),
+        ("a = [", Place(1, 5, 3, 2), "a = [", "    ^"),
+        ("a\x1b[31m = 1", Place(1, 1, 1, 2), "a\ufffd[31m = 1", "^"),
+    ],
+)
+def test_the_carets_stand_under_what_they_mean_whatever_the_line_holds(
+    line: str, place: Place, shown: str, carets: str
+) -> None:
+    assert _shown(_diagnostic(place), line + "\nb\nc\n")[2:4] == [f"1 | {shown}", f"  | {carets}"]
+
+
+def test_a_windows_line_end_is_not_shown() -> None:
+    assert _shown(_diagnostic(Place(1, 1, 1, 2)), "a = 1\r\nb\r\n")[2] == "1 | a = 1"
+
+
+def test_a_very_long_line_is_shown_around_the_fault() -> None:
+    line = "a" * 5000 + "FAULT" + "b" * 5000
+    shown, carets = _shown(_diagnostic(Place(1, 5001, 1, 5006)), line)[2:4]
+    assert len(shown) < 200
+    assert shown[carets.index("^") : carets.rindex("^") + 1] == "FAULT"
+
+
+def test_what_is_said_of_a_file_as_a_whole_has_no_excerpt() -> None:
+    assert _shown(_diagnostic(Place(1, 1, 1, 1), path="", file="vx.toml"), "text") == [
+        'vx.toml:1:1: error VX103: allow.network "https://pypi.org" is not a host pattern',
+        '  = help: write the host alone: "pypi.org" or "pypi.org:443"',
+    ]
+
+
+def test_a_terminal_never_obeys_a_file_name_or_message() -> None:
+    text = "\n".join(_shown(_diagnostic(file="a\x1b[2J\n.toml", message="m\x07", help="h\x9b"), ""))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "\x9b" not in text
+    assert text.count("\n") == 1
+
+
+def test_colour_is_for_terminals_alone_and_changes_no_letter() -> None:
+    import re
+
+    source = "\n" * 13 + 'network = ["https://pypi.org"]\n'
+    plain, coloured = _shown(_diagnostic(), source), _shown(_diagnostic(), source, colour=True)
+    assert "\x1b[31m" in coloured[0]
+    assert [re.sub(r"\x1b\[\d+m", "", line) for line in coloured] == plain
+
+
+def test_the_json_form_has_exactly_the_keys_of_the_contract() -> None:
+    assert report.as_dict(_diagnostic(platform="macos")) == {
+        "code": "VX103",
+        "severity": "error",
+        "file": "apps/shop/vx.toml",
+        "line": 14,
+        "column": 12,
+        "endLine": 14,
+        "endColumn": 30,
+        "path": "tasks.build.exec.sandbox.allow.network[0]",
+        "message": 'allow.network "https://pypi.org" is not a host pattern',
+        "help": 'write the host alone: "pypi.org" or "pypi.org:443"',
+        "platform": "macos",
+    }
+
+
+def test_an_annotation_escapes_what_would_end_it() -> None:
+    line = report.github([_diagnostic(file="a:b,c%\n.toml", message="x%\ny", help="")])
+    assert line == (
+        "::error file=a%3Ab%2Cc%25%0A.toml,line=14,endLine=14,col=12,endColumn=29,title=vxconf VX103::x%25%0Ay\n"
+    )
+
+
+def test_an_annotation_over_several_lines_has_no_columns_and_a_warning_is_one() -> None:
+    line = report.github([_diagnostic(Place(1, 5, 3, 2), severity=Severity.WARNING, help="h")])
+    assert line.startswith("::warning file=apps/shop/vx.toml,line=1,endLine=3,title=")
+    assert line.endswith("%0Ahelp: h\n")
+
+
+@pytest.mark.parametrize(
+    "diagnostics",
+    [
+        [],
+        [_diagnostic(), _diagnostic(code="VX404", severity=Severity.WARNING, platform="linux")],
+        [_diagnostic(Place(1, 1, 1, 1), path="", help="", file="/abs/with space/é#?\udcff.toml")],
+    ],
+)
+def test_sarif_is_valid_against_its_schema(diagnostics: list[Diagnostic]) -> None:
+    log = sarif(diagnostics, base="/ws/with space")
+    jsonschema.Draft4Validator(_SCHEMA).validate(json.loads(json.dumps(log)))
+    (run,) = log["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert [rules[result["ruleIndex"]] for result in run["results"]] == [d.code for d in diagnostics]
+
+
+def test_sarif_places_count_characters_and_names_are_uris() -> None:
+    (result,) = sarif([_diagnostic(file="a b/é.toml")], base="/ws")["runs"][0]["results"]
+    physical = result["locations"][0]["physicalLocation"]
+    assert physical["artifactLocation"] == {"uri": "a%20b/%C3%A9.toml", "uriBaseId": "SRCROOT"}
+    assert physical["region"] == {"startLine": 14, "startColumn": 12, "endLine": 14, "endColumn": 30}

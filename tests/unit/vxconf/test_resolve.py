@@ -1,0 +1,199 @@
+"""What a grant's spelling becomes."""
+
+from __future__ import annotations
+
+import pytest
+
+from sandbox.contract import ResolvedSandboxConfig
+from tests.support.memory_files import MemoryFiles
+from vxconf.normalize import normalize
+from vxconf.resolve import Resolution, Surroundings, resolve
+
+_FILES = MemoryFiles.of(
+    "/ws/base.toml",
+    "/ws/apps/shop/lib/cart.py",
+    "/ws/apps/shop/target/",
+    "/ws/apps/shop/notes.md",
+    "/ws/apps/shop/dist/",
+    "/ws/apps/shop/[id]/x",
+    "/ws/libs/money/src/coin.py",
+    "/home/mel/.cache/pip/",
+    links={
+        "/ws/apps/shop/alias": "target",
+        "/ws/apps/shop/out": "../../libs/money/src",
+        "/ws/apps/shop/dangling": "../../gone",
+        "/ws/apps/shop/loop": "loop",
+        "/ws/link": "/ws/apps/shop/target",
+    },
+)
+
+
+def _resolve(block: dict[str, object], *, files: MemoryFiles = _FILES, project: str = "/ws/apps/shop") -> Resolution:
+    model = normalize({"tasks": {"t": {"exec": {"command": "x", "sandbox": block}}}})
+    run = model.tasks[0].exec
+    assert run is not None
+    assert run.sandbox is not None
+    where = Surroundings(platform="linux", workspace="/ws", project=project, home="/home/mel", files=files)
+    return resolve(run.sandbox, where)
+
+
+def _read(*grants: str) -> tuple[str, ...]:
+    return _resolve({"allow": {"read": list(grants)}}).config.allow_read
+
+
+def _write(*grants: str) -> tuple[str, ...]:
+    return _resolve({"allow": {"write": list(grants)}}).config.allow_write
+
+
+@pytest.mark.parametrize(
+    ("grant", "expected"),
+    [
+        ("lib", "/ws/apps/shop/lib/"),
+        ("notes.md", "/ws/apps/shop/notes.md"),
+        ("missing", "/ws/apps/shop/missing"),
+        ("missing/", "/ws/apps/shop/missing/"),
+        (".", "/ws/apps/shop/"),
+        ("./lib//cart.py", "/ws/apps/shop/lib/cart.py"),
+        ("../../base.toml", "/ws/base.toml"),
+        ("/ws/base.toml", "/ws/base.toml"),
+        ("~", "/home/mel/"),
+        ("~/.cache/pip", "/home/mel/.cache/pip/"),
+        ("~mel/x", "/ws/apps/shop/~mel/x"),
+        ("lib/**", "/ws/apps/shop/lib/"),
+        ("lib/**/*", "/ws/apps/shop/lib/"),
+        ("**", "/ws/apps/shop/"),
+        ("**/*", "/ws/apps/shop/"),
+        ("lib/*.py", "/ws/apps/shop/lib/*.py"),
+        ("lib/*/", "/ws/apps/shop/lib/*/"),
+        ("alias", "/ws/apps/shop/target/"),
+        ("alias/not/yet", "/ws/apps/shop/target/not/yet"),
+        ("/ws/link/*.py", "/ws/apps/shop/target/*.py"),
+        ("out", "/ws/libs/money/src/"),
+        ("dangling", "/ws/gone"),
+        ("loop", "/ws/apps/shop/loop"),
+        (r"\[id\]", r"/ws/apps/shop/\[id\]/"),
+        ("[id]", "/ws/apps/shop/[id]"),
+        ("/", "/"),
+    ],
+)
+def test_a_read_grant_is_absolute_and_canonical(grant: str, expected: str) -> None:
+    assert _read(grant) == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("grant", "expected"),
+    [
+        ("dist/", "/ws/apps/shop/dist/"),
+        ("dist/**", "/ws/apps/shop/dist/"),
+        ("dist", "/ws/apps/shop/dist"),
+        ("lib/..", "/ws/apps/shop/"),
+        ("dist/.", "/ws/apps/shop/dist/"),
+        (".", "/ws/apps/shop/"),
+        ("gen/*.py", "/ws/apps/shop/gen/*.py"),
+        ("alias/", "/ws/apps/shop/target/"),
+        ("../../libs/money/src", "/ws/libs/money/src/"),
+        ("/ws/libs/money/gen/", "/ws/libs/money/gen/"),
+        ("~/.cache/pip", "/home/mel/.cache/pip/"),
+        ("~/.newtoolrc", "/home/mel/.newtoolrc"),
+    ],
+)
+def test_a_write_grant_is_a_directory_by_its_spelling_or_where_one_stands_outside_the_project(
+    grant: str, expected: str
+) -> None:
+    assert _write(grant) == (expected,)
+
+
+@pytest.mark.parametrize("grant", ["out/", "out/new/", "dangling", "dangling/x/", "out/*.py", "./alias/../out/"])
+def test_a_write_grant_spelled_inside_the_project_that_lands_outside_is_refused_with_the_place(grant: str) -> None:
+    found = _resolve({"allow": {"write": ["dist/", grant]}})
+    assert found.config.allow_write == ("/ws/apps/shop/dist/",)
+    (refused,) = found.refusals
+    assert refused.refusal.code == "VX301"
+    assert refused.path == ("tasks", "t", "exec", "sandbox", "allow", "write", 1)
+    assert ("/ws/libs/money/src" if "out" in grant else "/ws/gone") in refused.refusal.message
+
+
+@pytest.mark.parametrize("grant", ["/ws/apps/shop/out/", "../../libs/money/src/", "../shop/../../libs/money/src/"])
+def test_a_write_grant_spelled_outside_on_purpose_is_not_judged_by_the_link_rule(grant: str) -> None:
+    assert _write(grant) == ("/ws/libs/money/src/",)
+
+
+def test_braces_are_expanded_before_anything_else() -> None:
+    assert _read("{notes.md,~/.cache,/ws/base.toml}") == (
+        "/ws/apps/shop/notes.md",
+        "/home/mel/.cache/",
+        "/ws/base.toml",
+    )
+
+
+def test_equal_results_are_one_grant_that_knows_every_entry_it_came_from() -> None:
+    found = _resolve({"allow": {"read": ["lib/", "notes.md", "lib", "./lib/**"]}})
+    assert found.config.allow_read == ("/ws/apps/shop/lib/", "/ws/apps/shop/notes.md")
+    assert [entry.text for entry in found.origin("allowRead[0]")] == ["lib/", "lib", "./lib/**"]
+    assert [entry.path[-1] for entry in found.origin("allowRead[1]")] == [1]
+    assert found.origin("allowRead[9]") == ()
+
+
+def test_literal_metacharacters_of_the_project_directory_and_home_are_escaped() -> None:
+    files = MemoryFiles.of("/ws/a[1]*{b}/x")
+    config = _resolve({"allow": {"read": ["x", "*.md"]}}, files=files, project="/ws/a[1]*{b}").config
+    assert config.allow_read == (r"/ws/a\[1\]\*\{b\}/x", r"/ws/a\[1\]\*\{b\}/*.md")
+
+
+def test_links_a_grant_is_spelled_through_are_kept() -> None:
+    found = _resolve({"allow": {"read": ["alias/x", "out/*.py"]}})
+    assert found.links == (("/ws/apps/shop/alias", "target"), ("/ws/apps/shop/out", "../../libs/money/src"))
+
+
+def test_a_brace_bomb_is_refused_at_its_place() -> None:
+    found = _resolve({"allow": {"read": ["{1..9}{1..9}{1..9}{1..9}", "lib/"]}})
+    assert found.config.allow_read == ("/ws/apps/shop/lib/",)
+    assert found.refusals[0].path[-2:] == ("read", 0)
+
+
+def test_ignored_paths_are_anchored_like_grants_and_never_become_directories() -> None:
+    ignore = _resolve({"ignore": {"read": ["lib", "*.env"], "write": ["~/x"], "network": ["a.test:1"]}}).config.ignore
+    assert ignore.read == ("/ws/apps/shop/lib", "/ws/apps/shop/*.env")
+    assert ignore.write == ("/home/mel/x",)
+    assert ignore.network == ("a.test:1",)
+
+
+def test_everything_else_is_carried_over_without_repeats() -> None:
+    config = _resolve(
+        {
+            "allow": {
+                "network": ["b.test", "a.test", "b.test"],
+                "unixSockets": ["alias/x.sock", "/run/y.sock"],
+                "localBinding": [81, 80, 81],
+                "systemInfo": ["a"],
+                "machLookup": ["b"],
+                "pty": True,
+                "gitConfig": True,
+            },
+            "deny": {"network": ["*"]},
+            "hermetic": True,
+            "weakerWhenNested": True,
+            "weakerNetworkIsolation": True,
+        }
+    ).config
+    assert config == ResolvedSandboxConfig(
+        platform="linux",
+        workspace="/ws",
+        project="/ws/apps/shop",
+        network=("b.test", "a.test"),
+        deny_network=("*",),
+        unix_sockets=("/ws/apps/shop/target/x.sock", "/run/y.sock"),
+        local_binding=(81, 80),
+        system_info=("a",),
+        mach_lookup=("b",),
+        pty=True,
+        git_config=True,
+        hermetic=True,
+        weaker_when_nested=True,
+        weaker_network_isolation=True,
+    )
+
+
+def test_true_stays_true_for_network_and_sockets() -> None:
+    config = _resolve({"allow": {"network": True, "unixSockets": True, "localBinding": True}}).config
+    assert (config.network, config.unix_sockets, config.local_binding) == (True, True, True)
