@@ -30,9 +30,7 @@ _SHOWN = 80
 _LARGE = 10**15
 
 
-def complain(
-    data: object, form: Format, name: schema.Name, root: schema.Schema | None = None
-) -> Iterator[Finding]:
+def complain(data: object, form: Format, name: schema.Name, root: schema.Schema | None = None) -> Iterator[Finding]:
     """Every mistake the schema finds, in no order; `root` is another schema to judge by."""
     words = _Words(form)
     root = root or schema.load(name)
@@ -149,9 +147,9 @@ class _Words:
     ) -> Iterator[Finding]:
         value, wanted = error.instance, error.schema
         assert isinstance(wanted, dict)  # noqa: S101  explain() has looked
-        if isinstance(value, list):
-            # whoever wrote a list meant the list: what the other branch says of it is noise
-            branch = next(i for i, sub in enumerate(wanted["anyOf"]) if sub.get("type") == "array")
+        # whoever wrote a list meant the list: what the other branch says of it is noise
+        branch = next((i for i, sub in enumerate(wanted["anyOf"]) if sub.get("type") == "array"), None)
+        if isinstance(value, list) and branch is not None:
             for inner in error.context or ():
                 if inner.schema_path[0] == branch:
                     yield from self.explain(inner, tuple(inner.absolute_path), root, name)
@@ -209,11 +207,13 @@ class _Words:
             return " or ".join("true" if value is True else str(value) for value in node["enum"])
         kind = node.get("type")
         if kind == "array":
-            return ("a non-empty list of " if node.get("minItems") else "a list of ") + self._plural(node["items"])
+            return ("a non-empty list of " if node.get("minItems") else "a list of ") + self._plural(
+                node.get("items", {})
+            )
         if kind == "integer":
-            return f"a whole number from {node['minimum']} to {node['maximum']}"
+            return f"a whole number from {node.get('minimum')} to {node.get('maximum')}"
         if kind == "number":
-            return f"a number of seconds above {node['exclusiveMinimum']} and at most {node['maximum']:,}"
+            return f"a number of seconds above {node.get('exclusiveMinimum')} and at most {node.get('maximum', 0):,}"
         if kind == "string":
             return "a non-empty string" if "minLength" in node or "pattern" in node else "a string"
         if kind == "boolean":

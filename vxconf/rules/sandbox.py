@@ -111,7 +111,7 @@ def write_to_everything(file: FileView) -> Iterator[Finding]:
     """Nobody may write to the whole file system or to all of home."""
     for task in file.tasks:
         for path, entry in task.strings(*SANDBOX, "allow", "write"):
-            named = re.sub(r"(?:/+(?:\.|\*\*?))*/*$", "", re.sub(r"^(?:\./)*", "", entry))
+            named = re.sub(r"(?:/+(?:\.|\*\*?))*/*$", "", entry)
             if named == "~" or (named == "" and entry.startswith("/")):
                 what = "home" if named else "the whole file system"
                 yield Finding(

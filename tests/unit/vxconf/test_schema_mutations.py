@@ -101,10 +101,10 @@ def _survives(root: Any) -> bool:
 
 
 def test_there_are_as_many_constraints_as_a_schema_of_this_size_has() -> None:
-    assert len(list(_mutations())) > 200
+    assert len(list(_mutations())) >= 190
 
 
-@pytest.mark.parametrize("path", _mutations(), ids=lambda path: "/".join(map(str, path)))
+@pytest.mark.parametrize("path", list(_mutations()), ids=lambda path: "/".join(map(str, path)))
 def test_taking_out_a_constraint_changes_a_verdict(path: Path) -> None:
     assert not _survives(_without(path))
 
