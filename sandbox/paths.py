@@ -98,22 +98,13 @@ def _walk(path: str, files: Files) -> tuple[str, tuple[tuple[str, str], ...]] | 
     met: list[tuple[str, str]] = []
     here = "/"
     todo = parts(path)[::-1]
-    # below a missing name there is nothing to look at: `..` is then lexical
-    missing = 0
     while todo:
         part = todo.pop()
         if part == "..":
             here = parent(here)
-            missing = max(0, missing - 1)
             continue
         here = join(here, part)
-        if missing:
-            missing += 1
-            continue
-        kind = files.kind(here)
-        if kind is None:
-            missing = 1
-        elif kind is Kind.LINK:
+        if files.kind(here) is Kind.LINK:
             if len(met) == LINK_HOPS:
                 return None
             text = files.readlink(here)

@@ -135,7 +135,10 @@ class Judge:
                     hint="grant the directories the task writes, each by itself",
                 )
         for above in paths.parents(path):
-            if self.files.kind(above) in {Kind.FILE, Kind.OTHER}:
+            kind = self.files.kind(above)
+            if kind is Kind.LINK:  # a loop, which no path is canonical behind
+                yield not_canonical(grant, path, field, self.files)
+            elif kind in {Kind.FILE, Kind.OTHER}:
                 yield _in_the_way(grant, above, field)
         yield from self._walled(path, grant, field)
         for place in self.facts.protected:
@@ -149,7 +152,7 @@ class Judge:
 
     def _walled(self, path: str, grant: str, field: str) -> Iterator[Refusal]:
         inside = paths.at_or_under(path, self.config.workspace)
-        for wall in self.walls if inside else ():
+        for wall in self.walls:
             if paths.at_or_under(wall.path, path) or (wall.closed and paths.under(path, wall.path)):
                 verb = "is" if wall.path == path else "holds" if paths.under(wall.path, path) else "is in"
                 yield Refusal(
@@ -166,9 +169,8 @@ class Judge:
                     code=refusals.WALLED,
                     hint="grant a directory that keeps clear of it",
                 )
-        temp = self.facts.temp_root
-        if not inside and paths.at_or_under(path, temp):
-            yield others_temporary(f'write grant "{grant}"', temp, field)
+        if is_others_temporary(path, self.facts.temp_root, self.config.workspace):
+            yield others_temporary(f'write grant "{grant}"', self.facts.temp_root, field)
 
 
 def unusable(grant: str, field: str) -> Refusal | None:
@@ -188,6 +190,13 @@ def unusable(grant: str, field: str) -> Refusal | None:
             hint="resolve the config before it is run",
         )
     return None
+
+
+def is_others_temporary(path: str, temp_root: str, workspace: str) -> bool:
+    """Whether a path is where tasks keep their temporary directories, and no workspace lies around it there."""
+    if not paths.at_or_under(path, temp_root):
+        return False
+    return not (paths.at_or_under(workspace, temp_root) and paths.at_or_under(path, workspace))
 
 
 def others_temporary(what: str, temp_root: str, field: str) -> Refusal:

@@ -107,7 +107,7 @@ class _Reads:
         if paths.canonical(path, self._files) != path:
             self.refusals.append(writes.not_canonical(grant, path, field, self._files))
             return
-        if paths.at_or_under(path, self._temp_root) and not paths.at_or_under(path, self._workspace):
+        if writes.is_others_temporary(path, self._temp_root, self._workspace):
             self.refusals.append(writes.others_temporary(f'grant "{grant}"', self._temp_root, field))
             return
         kind = self._files.kind(path)
@@ -140,7 +140,7 @@ def _walled(request: Request) -> Callable[[str], bool]:
     workspace, temp_root = request.config.workspace, request.facts.temp_root
 
     def walled(path: str) -> bool:
-        if paths.at_or_under(path, temp_root) and not paths.at_or_under(path, workspace):
+        if writes.is_others_temporary(path, temp_root, workspace):
             return True
         return path in hidden or any(above in hidden for above in paths.parents(path))
 

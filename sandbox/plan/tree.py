@@ -214,9 +214,8 @@ class Tree:
             node = todo.pop()
             if _hides_a_name(node):
                 return True
-            # a writable directory is bound whole, and a cover hides its own content
-            covered = node.hide == "content" and node.granted is None
-            if node.write is None and not covered:
+            # a writable directory is bound whole, and a cover within a bind holds what it hides itself
+            if node.write is None and node.hide != "content":
                 todo.extend(node.children.values())
         return False
 

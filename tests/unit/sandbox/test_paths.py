@@ -80,6 +80,11 @@ def test_dots_after_a_link_are_those_of_its_target() -> None:
     assert paths.canonical("/near/../x", files) == "/far/x"
 
 
+def test_dots_after_a_missing_name_are_lexical_and_links_behind_them_followed() -> None:
+    files = MemoryFiles.of("/ws/target/", links={"/ws/alias": "target"})
+    assert paths.canonical("/ws/missing/deep/../../alias/x", files) == "/ws/target/x"
+
+
 def test_a_dangling_link_leads_to_its_missing_target() -> None:
     files = MemoryFiles.of(links={"/ws/gone": "../else/where"})
     assert paths.canonical("/ws/gone/x", files) == "/else/where/x"

@@ -350,6 +350,20 @@ def test_a_grant_opens_the_store_it_names_or_just_what_it_names_in_one() -> None
     assert plan.access(f"{HOME}/.npmrc", files) is HIDDEN
 
 
+def test_only_a_directory_that_must_be_is_shown_entry_by_entry() -> None:
+    auth = f"{HOME}/.config/containers/auth.json"
+    root = f"{HOME}/code/ws"
+    files = MemoryFiles.of(*STORED[2:3], auth, f"{HOME}/.config/app/x", f"{root}/p/", f"{root}/.git/HEAD")
+    plan = planned(
+        files, workspace=root, project=f"{root}/p", read=(f"{root}/",), write=(f"{HOME}/.config/containers/",)
+    )
+    # a writable directory is bound whole and its store laid over; a wall of the workspace is the workspace's matter
+    assert (f"{HOME}/.config", False) in binds(plan)
+    assert (f"{HOME}/code", False) in binds(plan)
+    assert of_kind(plan, Seal) == [auth, f"{HOME}/.npmrc"]
+    assert plan.access(auth, files) is HIDDEN
+
+
 def test_a_directory_to_be_made_in_a_covered_home_is_bound_there() -> None:
     plan, files = shop(*STORED, write=(f"{HOME}/.new/deep/",))
     assert of_kind(plan, Make) == [f"{HOME}/.new/deep"]
@@ -439,6 +453,20 @@ def test_a_writable_tmp_does_not_open_other_tasks_directories() -> None:
     assert plan.access("/tmp/vx-1000/other/x", files) is HIDDEN
 
 
+def test_temporary_directories_inside_the_workspace_stay_apart() -> None:
+    facts = HostFacts(platform="linux", home=HOME, temp_root="/ws/.tmp")
+    files = MemoryFiles.of(*SHOP, "/ws/.tmp/mine/", "/ws/.tmp/other/x")
+    plan = planned(files, facts=facts, temp="/ws/.tmp/mine")
+    assert of_kind(plan, Cover) == ["/ws"]
+    assert of_kind(plan, Way)[0] == "/ws/.tmp"
+    plan = planned(files, facts=facts, temp="/ws/.tmp/mine", read=("/ws/",))
+    assert of_kind(plan, Cover) == ["/ws", "/ws/.tmp"]
+    assert plan.access("/ws/.tmp/mine/x", files) is WRITE
+    assert plan.access("/ws/.tmp/other/x", files) is HIDDEN
+    with pytest.raises(RequestRefused):
+        planned(files, facts=facts, write=("/ws/.tmp/other/",))
+
+
 def test_a_workspace_in_the_directory_of_temporary_directories_is_reached() -> None:
     root = "/tmp/vx-1000/ws"
     files = MemoryFiles.of(f"{root}/p/a", "/tmp/vx-1000/other/x")
@@ -458,6 +486,14 @@ def test_links_are_followed_as_the_task_would() -> None:
     assert plan.access("/etc/alt", files) is HIDDEN
     assert plan.access("/d/up/ws/apps/shop/notes.md", files) is READ
     assert plan.access("/a", files) is HIDDEN
+
+
+def test_links_in_a_bind_are_followed_too() -> None:
+    plan, files = shop(
+        links={"/ws/apps/shop/lib/up": "../notes.md", "/ws/apps/shop/lib/same": "cart.py"}, read=("/ws/apps/shop/lib/",)
+    )
+    assert plan.access("/ws/apps/shop/lib/up", files) is HIDDEN
+    assert plan.access("/ws/apps/shop/lib/same", files) is READ
 
 
 def test_a_hidden_directory_cannot_be_stepped_through() -> None:

@@ -1,0 +1,75 @@
+"""What a plan's `Name` and `Names` operations cover: the rules the server, the judge and a plan share. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox import globs, paths
+from sandbox.plan.ops import Name, Names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sandbox.plan.ops import Operation
+
+_REMEMBERED = 4096
+
+
+class Granted:
+    """The names a plan serves; it can be pickled, and needs no library where it is used.
+
+    Args:
+        operations: a plan's; all but `Name` and `Names` are passed over.
+    """
+
+    def __init__(self, operations: Iterable[Operation] = ()) -> None:
+        self._held: dict[str, set[str]] = {}
+        patterns: dict[str, list[str]] = {}
+        for operation in operations:
+            if isinstance(operation, Name):
+                self._held.setdefault(paths.parent(operation.path), set()).add(paths.name(operation.path))
+            elif isinstance(operation, Names):
+                patterns.setdefault(operation.path, []).append(operation.pattern)
+        self._patterns = tuple((head, globs.matcher(those)) for head, those in patterns.items())
+        self._asked: dict[str, tuple[bool, bool]] = {}
+
+    def __bool__(self) -> bool:
+        """Whether any name is served at all."""
+        return bool(self._held or self._patterns)
+
+    def literal(self, directory: str) -> frozenset[str]:
+        """The names directly in `directory` that are granted by name."""
+        return frozenset(self._held.get(directory, ()))
+
+    def granted(self, path: str) -> bool:
+        """Whether `path` itself is a granted name; what is below one is not asked here."""
+        if paths.name(path) in self._held.get(paths.parent(path), ()):
+            return True
+        return any(
+            matches(path) for head, matches in self._patterns if path != head and paths.at_or_under(path, head)
+        )
+
+    def served(self, path: str) -> bool:
+        """Whether `path` is a granted name or below one."""
+        return self.granted(path) or any(map(self.granted, paths.parents(path)))
+
+    def stages(self, directory: str) -> bool:
+        """Whether a granted name may stand directly in `directory`, so that other names there are staged."""
+        return directory in self._held or self._leads(directory)[0]
+
+    def leads(self, directory: str) -> bool:
+        """Whether a pattern may match something further below `directory`'s own names, or in it.
+
+        A directory of such a path that is no granted name itself is shown only where it leads to a match.
+        """
+        return any(self._leads(directory))
+
+    def _leads(self, directory: str) -> tuple[bool, bool]:
+        answer = self._asked.get(directory)
+        if answer is None:
+            answers = [those.leads(directory) for head, those in self._patterns if paths.at_or_under(directory, head)]
+            answer = any(here for here, _ in answers), any(deeper for _, deeper in answers)
+            if len(self._asked) >= _REMEMBERED:
+                self._asked.clear()
+            self._asked[directory] = answer
+        return answer
