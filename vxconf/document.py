@@ -238,7 +238,9 @@ def _toml_fault(text: str, file: str, error: tomllib.TOMLDecodeError) -> tuple[D
 
         start, end, key = duplicate_at(text, offset)
         return (_twice(text, file, start, end, key),)
-    words, advice = _toml_words(message, text, offset)
+    from vxconf.faults import toml_words  # noqa: PLC0415  only a failing file has something to explain
+
+    words, advice = toml_words(message, text, offset)
     return (_diagnostic(file, "VX004", place_at(text, offset), f"not TOML: {words}", advice),)
 
 
@@ -252,34 +254,11 @@ def _twice(text: str, file: str, start: int, end: int, key: str) -> Diagnostic:
     )
 
 
-def _toml_words(message: str, text: str, offset: int) -> tuple[str, str]:
-    """The parser's message in words for people, and what to write instead."""
-    line = text[text.rfind("\n", 0, offset) + 1 :].split("\n", 1)[0].strip()[:1000]
-    here = text[offset : offset + 8]
-    if message.startswith("Illegal character '\\n'"):
-        return "the string does not end on its line", "close the string, or use three quotes for several lines"
-    if message == "Invalid value" and not here.strip(" \t\r")[:1].strip():
-        return "the value is missing", "write a value, or remove the key"
-    if message == "Invalid value" and re.match(r"(?i:true|false|none|null|nil|yes|no|on|off)\b", here):
-        return "invalid value", "booleans are true and false; there is no null: leave the key out"
-    if message == "Invalid value" and here[:1].isalpha():
-        return "invalid value", "strings take quotes"
-    if re.match(r"[\w\"'.-]+\s*+:", line):
-        return _lower(message), "TOML writes key = value"
-    if message.startswith("Unescaped '\\'"):
-        return _lower(message), "write the backslash twice, or use single quotes"
-    return _lower(message), ""
-
-
 def _offset(text: str, line: int, column: int) -> int:
     start = 0
     for _ in range(line - 1):
         start = text.index("\n", start) + 1
     return min(start + column - 1, len(text))
-
-
-def _lower(message: str) -> str:
-    return message[:1].lower() + message[1:]
 
 
 # --- JSON
@@ -295,7 +274,9 @@ def _json(text: str, file: str) -> Document:
             parse_float=_finite_float,
         )
     except json.JSONDecodeError as error:
-        offset, message, advice = _json_fault(text, error)
+        from vxconf.faults import json_fault  # noqa: PLC0415  only a failing file has something to explain
+
+        offset, message, advice = json_fault(text, error)
         raise _unreadable(file, "VX004", place_at(text, offset), f"not JSON: {message}", advice) from None
     except RecursionError:
         raise Unreadable((too_deep(file, place_at(text, *_deep_place(text))),)) from None
@@ -350,29 +331,6 @@ def _json_duplicates(text: str, file: str) -> tuple[Diagnostic, ...]:
     from vxconf.places import json_duplicates  # noqa: PLC0415  only a failing file pays for tree-sitter
 
     return tuple(_twice(text, file, start, end, key) for start, end, key in json_duplicates(text))
-
-
-def _json_fault(text: str, error: json.JSONDecodeError) -> tuple[int, str, str]:
-    """Where the fault is, what it is, and what to write instead."""
-    offset = min(error.pos, len(text))
-    if not text.strip():
-        return offset, "the file is empty", "write {} for a file without tasks"
-    before = text[:offset].rstrip()
-    # interpreters disagree whether the comma or the bracket behind it is the fault
-    comma = offset if text[offset : offset + 1] == "," else len(before) - 1 if before.endswith(",") else None
-    if comma is not None and text[comma + 1 :].lstrip()[:1] in {"}", "]"}:
-        return comma, "a comma before a closing bracket", "remove the comma"
-    if offset >= len(text.rstrip()):
-        return offset, "the file ends too early", "close what is open"
-    rest = text[offset : offset + 8]
-    advice = ""
-    if rest.startswith(("//", "/*", "#")):
-        advice = "JSON has no comments; vx.toml has"
-    elif rest.startswith("'"):
-        advice = "strings take double quotes"
-    elif rest.startswith(("True", "False", "None")):
-        advice = "write true, false or null"
-    return offset, _lower(error.msg), advice
 
 
 def _refuse_lone_surrogates(text: str, file: str) -> None:

@@ -28,7 +28,7 @@ BOTH = [
     ("[2001:DB8::A]", "[2001:db8::a]"),
     ("bücher.example", "xn--bcher-kva.example"),
     ("BÜCHER.example", "xn--bcher-kva.example"),
-    ("ｅxample.org", "example.org"),
+    ("\uff45xample.org", "example.org"),
 ]
 DENY_ONLY = [("*", "*"), ("*:22", "*:22")]
 NEITHER = [
@@ -37,7 +37,7 @@ NEITHER = [
     *("intranet", "intranet:80", ".example.org", "example.org.", ".", "..", "a..b"),
     *("https://example.org", "example.org/x", "http:example.org", "10.0.0.0/8", "//example.org", "https://"),
     *("example.org:0", "example.org:65536", "example.org:0443", "example.org:", "example.org:443:80", "example.org:+1"),
-    *("example.org:４４３", "example.org:1e3", "example.org: 80"),
+    *("example.org:\uff14\uff14\uff13", "example.org:1e3", "example.org: 80"),
     *("::1", "::1:443", "[::1]x", "[::1", "[]", "[1.2.3.4]", "[::1%eth0]", "[::1]:", "[::1]:0"),
     *("", " ", "example .org", "example.org\n", "example.org\x00", "exam\u202eple.org", "user@example.org"),
     *("2130706433", "0x7f.1", "127.1", "1.2.3.4.5", "256.1.1.1", "01.2.3.4", "example.0x7f", "a.1"),

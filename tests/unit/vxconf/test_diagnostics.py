@@ -75,4 +75,4 @@ def test_the_table_is_reached_through_diagnostics_too() -> None:
     assert diagnostics.CODES is CODES
     assert diagnostics.Code is Code
     with pytest.raises(AttributeError):
-        _ = diagnostics.NOPE  # type: ignore[attr-defined]
+        _ = diagnostics.NOPE

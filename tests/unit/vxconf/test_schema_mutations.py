@@ -66,16 +66,23 @@ def _mutations() -> Iterator[Path]:
             yield (*at, "anyOf", index)
 
 
+def _copy(path: Path) -> tuple[Any, Any]:
+    """A schema of one's own, and in it what holds the last part of `path`."""
+    mutant: Any = copy.deepcopy(schema.load("vx"))
+    parent = mutant
+    for key in path[:-1]:
+        parent = parent[key]
+    return mutant, parent
+
+
 def _without(path: Path) -> Any:
-    mutant = copy.deepcopy(schema.load("vx"))
-    parent = functools.reduce(lambda node, key: node[key], path[:-1], mutant)
+    mutant, parent = _copy(path)
     del parent[path[-1]]
     return mutant
 
 
 def _shifted(path: Path, by: int) -> Any:
-    mutant = copy.deepcopy(schema.load("vx"))
-    parent = functools.reduce(lambda node, key: node[key], path[:-1], mutant)
+    mutant, parent = _copy(path)
     parent[path[-1]] += by
     return mutant
 
