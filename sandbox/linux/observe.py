@@ -78,6 +78,8 @@ class Recorder:
             return
         try:
             for named in _paths(self._architecture, notification.pid, call, notification.args):
+                for place in _left_again(notification.pid, named.spelled):
+                    self._add(notification.pid, call.name, Intent.PROBE, named.asked, place, follows=True)
                 self._add(notification.pid, call.name, named.intent, named.asked, named.path, follows=named.follows)
         except Gone:
             return
@@ -99,8 +101,11 @@ class Recorder:
             return
         for named in paths:
             path = _reaching(hidden, named)
-            if path:
-                self._add(thread, name, named.intent, named.asked, path, follows=named.follows)
+            passed = [p for p in _left_again(thread, named.spelled) if p == hidden or p.startswith(hidden + "/")]
+            for place in passed:
+                self._add(thread, name, Intent.PROBE, named.asked, place, follows=True)
+            if path or passed:
+                self._add(thread, name, named.intent, named.asked, path or named.path, follows=named.follows)
                 return
         # another name than its arguments': a script's hidden interpreter, a call that is not in the tables
         intent = Intent.EXEC if name in ("execve", "execveat") else Intent.PROBE
@@ -242,6 +247,18 @@ def _base(pid: int, descriptor: int) -> str:
 def _normal(spelled: str) -> str:
     """Without `.`, `..` and doubled separators, no link looked at."""
     return "/" + os.path.normpath(spelled).lstrip("/")
+
+
+def _left_again(pid: int, spelled: str) -> list[str]:
+    """The directories a path goes into and leaves by `..`: each has to be there, so each is looked at."""
+    if "/.." not in spelled:
+        return []
+    parts = spelled.split("/")
+    return [
+        walk(pid, "/".join(parts[:index]), follows=True)
+        for index in range(1, len(parts))
+        if parts[index] == ".." and parts[index - 1] not in ("", ".", "..")
+    ]
 
 
 def _reaching(hidden: str, named: _Named) -> str:

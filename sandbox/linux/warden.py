@@ -154,9 +154,14 @@ class Warden:
 
     def _kill(self) -> None:
         if self._first:
-            os.kill(self._first, signal.SIGKILL)
+            self._end_first()
         else:
             self._fail("the run was stopped before the command started")
+
+    def _end_first(self) -> None:
+        """End process 1, and everything inside with it, unless it was reaped: its number is then another's."""
+        if self._first and self._usage is None:
+            os.kill(self._first, signal.SIGKILL)
 
     def _signal(self, number: int) -> None:
         if number == signal.SIGKILL or not self._command:
@@ -170,8 +175,7 @@ class Warden:
     def _hear_executor(self) -> None:
         data = self._control.recv(65536)
         if not data:  # the executor is gone: nobody waits for this task any more
-            if self._first:
-                os.kill(self._first, signal.SIGKILL)
+            self._end_first()
             os._exit(1)
         for message in self._decoder.feed(data):
             if isinstance(message, Signal):
@@ -263,8 +267,7 @@ class Warden:
         if self._failure is None and not self._began:
             self._fail("process 1 of the sandbox ended before the command started")
         if self._failure is not None or usage is None:
-            if self._first:
-                os.kill(self._first, signal.SIGKILL)
+            self._end_first()
             _send(self._control, self._failure or Failed(reason="the sandbox's end was never seen"))
             return
         if accesses := self._recorder.drain():
