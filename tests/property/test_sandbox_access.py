@@ -1,0 +1,164 @@
+"""What a plan says of a path is what a task finds there, over random trees, links, grants and walls."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import stat
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, event, given, note, settings
+
+from sandbox import Session
+from sandbox.contract import Reach
+from sandbox.host import HostFiles
+from sandbox.plan.ops import Bind, Cover, Empty, ReadOnlyRoot, Seal, Way
+from tests.support import inside, worlds
+from tests.support.observers import OBSERVERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.contract import RunResult
+    from sandbox.plan.model import Plan
+
+pytestmark = pytest.mark.kernel
+
+_PROGRAM = Path(inside.__file__).resolve()
+_COMMAND = shlex.join((os.path.realpath(sys.executable), "-I", "-S", str(_PROGRAM)))
+
+# an example is a whole sandbox: a profile that wants more of everything gets more of these as well
+_EXAMPLES = max(1, settings.default.max_examples * 3 // 10) if settings.default is not None else 30
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    with Session() as session:
+        yield session
+
+
+class _Expected:
+    """What a plan says of one path, with the host for what a visible place holds."""
+
+    def __init__(self, plan: Plan, path: str, host: dict[str, Any], *, base: str) -> None:
+        self._plan = plan
+        self._base = base
+        self._path = path
+        self._host = host
+        self._files = HostFiles()
+        self.reach = plan.access(path, self._files)
+        self.real = os.path.realpath(path)
+        #: The name itself, were it a link; empty where the way to it is hidden or it has none of its own.
+        self.name = ""
+        head, _, tail = path.rpartition("/")
+        if tail not in {"", ".", ".."} and plan.access(head or "/", self._files) is not Reach.HIDDEN:
+            self.name = os.path.join(os.path.realpath(head or "/"), tail)
+
+    def wrong(self, found: dict[str, Any]) -> list[str]:
+        """Every difference, as a line for people."""
+        wanted = self._reads() | self._writes()
+        if not (self.real + "/").startswith(self._base + "/"):
+            # who else is at work there is nobody's business here
+            wanted.pop("list")
+            found.pop("list")
+        lines = [
+            f"{name}: wanted {wanted[name]!r}, found {found[name]!r}"
+            for name in wanted
+            if not self._fits(wanted, found, name)
+        ]
+        missing = [name for name in found if name not in wanted]
+        assert not missing, f"nothing is expected of {missing}"
+        return [f"{self._path!r} ({self.reach.value}; name {self.name!r}): {line}" for line in lines]
+
+    def _fits(self, wanted: dict[str, Any], found: dict[str, Any], name: str) -> bool:
+        # which errno a refusal has is the kernel's choice among several that are true at once
+        if wanted[name] == "refused":
+            return isinstance(found[name], str)
+        return bool(wanted[name] == found[name])
+
+    def _reads(self) -> dict[str, Any]:
+        host = self._host
+        wanted: dict[str, Any] = {"lstat": "refused", "stat": "refused", "read": "refused", "list": "refused"}
+        if self.name and (self._plan.reach(self.name) is not Reach.HIDDEN or self._sealed(self.name)):
+            wanted["lstat"] = [stat.S_IFREG, ""] if self._sealed(self.name) else host["lstat"]
+        elif not self.name and self.reach is not Reach.HIDDEN:
+            wanted["lstat"] = host["lstat"]
+        if self.reach is Reach.HIDDEN:
+            if self._sealed(self.real) and wanted["lstat"] != "refused":
+                wanted["stat"] = [stat.S_IFREG, True]
+            return wanted
+        wanted |= {"stat": host["stat"], "read": host["read"], "list": host["list"]}
+        decided = self._plan.decided_by(self.real)
+        if isinstance(decided, (Cover, Way, Empty)) and isinstance(host["list"], list):
+            wanted["list"] = list(self._plan.placed_in(self.real))
+        return wanted
+
+    def _writes(self) -> dict[str, Any]:
+        writable = self.reach is Reach.WRITE
+        directory = isinstance(self._host["list"], list)
+        own = bool(self.name) and self._plan.reach(self.name) is Reach.WRITE
+        there = isinstance(self._host["lstat"], list)
+        # a mount point can be neither moved nor removed
+        movable = own and there and not self._mounted(self.name)
+        empty = not directory or not self._host["list"]
+        link = there and bool(self._host["lstat"][1])
+        parent = self.name and os.path.isdir(os.path.dirname(self.name))
+
+        def given(yes: bool) -> Any:
+            return [True] if yes else "refused"
+
+        return {
+            "write": given(writable and isinstance(self._host["stat"], list) and not directory),
+            "create in": given(writable and directory),
+            "mkdir in": given(writable and directory),
+            "create": given(own and not there and bool(parent)),
+            "rename": given(movable),
+            "unlink": given(movable and (link or empty)),
+        }
+
+    def _sealed(self, real: str) -> bool:
+        decided = self._plan.decided_by(real)
+        return isinstance(decided, Seal) and decided.path == real
+
+    def _mounted(self, real: str) -> bool:
+        decided = self._plan.decided_by(real)
+        return isinstance(decided, (Bind, Empty, Seal, Cover, ReadOnlyRoot)) and decided.path == real
+
+
+def _run(
+    session: Session, made: worlds.Made, asked: list[str], observer: str
+) -> tuple[RunResult, list[dict[str, Any]]]:
+    result = session.run(made.request, command=_COMMAND, stdin=json.dumps(asked).encode(), observer=observer)
+    assert result.started, result.refusals
+    assert result.command_exit_code == 0, result.stderr.decode()
+    return result, json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("observer", OBSERVERS)
+@settings(max_examples=_EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(world=worlds.worlds())
+def test_a_task_finds_what_the_plan_says(session: Session, observer: str, world: worlds.World) -> None:
+    base = os.path.realpath(tempfile.mkdtemp(prefix="world-"))
+    try:
+        made = worlds.make(world, base)
+        for refusal in made.refused:
+            note(f"left out: {refusal}")
+        plan = made.plan()
+        for line in plan.describe():
+            note(line)
+        event(f"{len(made.request.config.allow_write)} write grants")
+        asked = made.interesting()
+        result, found = _run(session, made, asked, observer)
+        assert (result.observer, result.trace) == (observer, "complete"), result.trace_reason
+        expected = [_Expected(plan, path, inside.found_at(path, inside.READS), base=base) for path in asked]
+        wrong = [line for one, there in zip(expected, found, strict=True) for line in one.wrong(there)]
+        assert not wrong, "\n".join(wrong)
+        for reach in {one.reach for one in expected}:
+            event(f"some {reach.value}")
+    finally:
+        worlds.remove(base)
