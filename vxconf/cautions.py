@@ -13,7 +13,7 @@ from sandbox.stores import STORES
 from vxconf.diagnostics import CODES, Diagnostic, dotted, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from sandbox.facts import Files
     from sandbox.request import Request
@@ -28,7 +28,7 @@ _PLAIN_FILES = frozenset(
 
 
 def cautions(
-    judged: Judged, document: Document, *, files: Files, home: str, is_made: Callable[[str], bool]
+    judged: Judged, document: Document, *, files: Files, stores: Collection[str], is_made: Callable[[str], bool]
 ) -> tuple[Diagnostic, ...]:
     """The warnings of one block.
 
@@ -36,13 +36,13 @@ def cautions(
         judged: the block and its plan.
         document: the file it stands in, for places.
         files: the host's file system.
-        home: the canonical home directory.
+        stores: where credentials may be, as `store_places` gives it.
         is_made: whether a task of the workspace makes a path, so that it may well be missing now.
     """
     found = [
         *_naming_nothing(judged, is_made),
         *_covered(judged),
-        *_opening_stores(judged, home, files),
+        *_opening_stores(judged, stores),
         *_probably_directories(judged, files),
     ]
     if not found:
@@ -67,9 +67,7 @@ _Found = tuple[str, "Entry", str, str]
 
 
 def _naming_nothing(judged: Judged, is_made: Callable[[str], bool]) -> Iterator[_Found]:
-    if judged.plan is None:
-        return
-    inert = {judged.origins.get(field, field) for field, _ in judged.plan.inert}
+    inert = set(judged.inert)
     # an entry with braces names something as soon as one of its alternatives does
     alternatives: dict[Entry, list[str]] = {}
     for field, entries in judged.resolution.origins:
@@ -118,14 +116,19 @@ def _covers(above: str, grant: str, walls: tuple[str, ...]) -> bool:
     return not any(paths.at_or_under(path, wall) and paths.under(wall, directory) for wall in walls)
 
 
-def _opening_stores(judged: Judged, home: str, files: Files) -> Iterator[_Found]:
-    stores = {paths.join(home, store) for store in STORES}
-    stores |= {paths.canonical(store, files) for store in stores}
+def store_places(home: str, files: Files) -> frozenset[str]:
+    """Every place below home where a credential store is or would be, and where it really is."""
+    places = {paths.join(home, store) for store in STORES}
+    return frozenset(places | {paths.canonical(place, files) for place in places})
+
+
+def _opening_stores(judged: Judged, stores: Collection[str]) -> Iterator[_Found]:
     config = judged.resolution.config
     for name, grants in (("allowRead", config.allow_read), ("allowWrite", config.allow_write)):
         for index, grant in enumerate(grants):
             path = _place(grant)
-            store = next((store for store in sorted(stores) if paths.at_or_under(path, store)), None)
+            above = (place for place in (path, *paths.parents(path)) if place in stores)
+            store = next(above, None)
             if store is not None:
                 entry = judged.resolution.origin(f"{name}[{index}]")[0]
                 yield (

@@ -42,9 +42,12 @@ def check_project(project: Project, platforms: Iterable[Platform] = PLATFORMS) -
         return ()
     found = [d for d in loaded.diagnostics if d.platform is None or d.platform in platforms]
     if loaded.document is not None and not _unusable(project.workspace):
+        # what is wrong with a text is said once, though the file system has a word for it too
+        said = {diagnostic.path for diagnostic in found if diagnostic.is_error}
         for task in project.tasks:
             if task.model is not None:
-                found += _task(task, task.model, loaded.document, platforms)
+                judged = _task(task, task.model, loaded.document, platforms)
+                found += [diagnostic for diagnostic in judged if diagnostic.path not in said]
     return in_order(found)
 
 
@@ -104,7 +107,8 @@ def _task(task: Task, model: TaskModel, document: Document, platforms: Iterable[
     block = model.exec.sandbox if model.exec is not None else None
     if block is None:
         return
-    for platform in platforms:
+    # the same grants are judged the same way everywhere: one platform stands for all
+    for platform in ("linux",) if "linux" in platforms else platforms:
         try:
             judged = task.judged(platform)
         except TooManyDirectories:
@@ -120,7 +124,7 @@ def _task(task: Task, model: TaskModel, document: Document, platforms: Iterable[
                 judged,
                 document,
                 files=workspace.files,
-                home=workspace.facts.home,
+                stores=workspace.store_places,
                 is_made=partial(_is_made, workspace),
             )
     if block.network is True and not _any_list(task.project.workspace):

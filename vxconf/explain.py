@@ -285,7 +285,7 @@ def _path_notes(what: Explained, field: str, entry: Entry) -> Iterator[str]:
     mine = [(f"{field}[{i}]", grant) for i, grant in enumerate(listed) if entry in resolution.origin(f"{field}[{i}]")]
     if not mine:
         yield "refused"
-    inert = {_first_name(what, name) for name, _ in (what.judged.plan.inert if what.judged.plan else ())}
+    inert = set(what.judged.inert)
     for name, grant in mine:
         first = resolution.origin(name)[0]
         if first is not entry:

@@ -7,16 +7,21 @@ one mistake does not hide the next.
 from __future__ import annotations
 
 import dataclasses
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sandbox import globs
 from sandbox.contract import Ignore, ResolvedSandboxConfig
 from sandbox.errors import Refusal, RequestRefused
+from sandbox.facts import Kind
 from sandbox.plan.linux import plan
 from sandbox.request import build
 from vxconf.diagnostics import CODES, Diagnostic, dotted, in_order
 from vxconf.resolve import Resolution, Surroundings, resolve
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sandbox.contract import Platform
     from sandbox.facts import Files, HostFacts
     from sandbox.plan.model import Plan
@@ -86,21 +91,46 @@ class Setting:
     facts: HostFacts
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Judged:
     """A block and what became of it.
 
     Attributes:
-        request, plan: of what was not refused; `None` when nothing could be made of the rest either.
+        request: of what was not refused; `None` when nothing could be made of the rest either.
         origins: for each field of `request.config`, the field of the resolved config it is.
         refusals: why the block cannot be granted, in file order.
     """
 
     resolution: Resolution
     request: Request | None
-    plan: Plan | None
     origins: dict[str, str]
     refusals: tuple[Diagnostic, ...]
+    files: Files
+
+    @cached_property
+    def plan(self) -> Plan | None:
+        """How the request is carried out on Linux; `None` for a request of another platform, or for none."""
+        if self.request is None or self.request.config.platform != "linux":
+            return None
+        return plan(self.request, self.files)
+
+    @property
+    def inert(self) -> Iterator[str]:
+        """The fields of the resolved config whose grants name nothing now."""
+        request = self.request
+        if request is None:
+            return
+        if any(map(globs.has_wildcard, request.config.allow_read)):
+            named = (field for field, _ in self.plan.inert) if self.plan is not None else ()
+        else:
+            # a whole plan says the same, and takes ten times as long as judging the block
+            named = (
+                f"allowRead[{index}]"
+                for index, grant in enumerate(request.config.allow_read)
+                if not _names_something(grant, self.files)
+            )
+        for field in named:
+            yield self.origins.get(field, field)
 
 
 def not_yet(diagnostic: Diagnostic) -> bool:
@@ -129,19 +159,20 @@ def judge(block: SandboxModel, document: Document, where: Setting) -> Judged:
     diagnostics = [diagnose(r.refusal, r.path, document) for r in resolution.refusals]
     trial = _Trial(resolution.config)
     request: Request | None = None
-    planned: Plan | None = None
     while True:
         try:
             request = build(
                 trial.config,
                 workspace_root=where.workspace,
                 files=where.files,
-                facts=dataclasses.replace(where.facts, platform=where.platform),
+                facts=where.facts,
                 nested=where.nested,
                 cache_dir=where.cache_dir,
                 links=resolution.links,
             )
-            planned = plan(request, where.files) if where.platform == "linux" else None
+            if any(map(globs.has_wildcard, trial.config.allow_read)):
+                # only a pattern can be refused for what it would have to look at
+                plan(request, where.files)
         except RequestRefused as fault:
             diagnostics += [
                 diagnose(r, place_of(trial.field(r.field), resolution, block), document) for r in fault.refusals
@@ -153,10 +184,15 @@ def judge(block: SandboxModel, document: Document, where: Setting) -> Judged:
     return Judged(
         resolution=resolution,
         request=request,
-        plan=planned,
         origins=trial.origins(),
         refusals=in_order(diagnostics),
+        files=where.files,
     )
+
+
+def _names_something(grant: str, files: Files) -> bool:
+    kind = files.kind(globs.unescape(grant).rstrip("/") or "/")
+    return kind is Kind.DIRECTORY or (kind in {Kind.FILE, Kind.OTHER} and not grant.endswith("/"))
 
 
 def diagnose(refusal: Refusal, path: FieldPath, document: Document) -> Diagnostic:

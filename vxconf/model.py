@@ -117,10 +117,6 @@ class FileModel:
     name: str | None = None
     tasks: tuple[TaskModel, ...] = ()
 
-    def task(self, name: str) -> TaskModel | None:
-        """The task of that name."""
-        return next((task for task in self.tasks if task.name == name), None)
-
 
 def as_data(model: FileModel) -> dict[str, Any]:
     """A model in the file's own form; normalizing it gives the model back."""

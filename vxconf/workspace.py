@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sandbox.host import HostFiles, home_directory, host_facts
+from sandbox.host import home_directory, host_facts
 from vxconf.loading import Loaded, config_file, load_file, unloaded
 from vxconf.naming import Unknown, nearest, split
 from vxconf.projects import Projects
 from vxconf.roots import Root, RootFinder
+from vxconf.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,11 +88,18 @@ class Workspace:
         return host_facts()
 
     @cached_property
-    def files(self) -> HostFiles:
-        """The file system."""
-        return HostFiles()
+    def files(self) -> Snapshot:
+        """The file system, as this value has seen it."""
+        return Snapshot()
 
-    @property
+    @cached_property
+    def store_places(self) -> frozenset[str]:
+        """Where credential stores of this user are or would be."""
+        from vxconf.cautions import store_places  # noqa: PLC0415  only a check asks
+
+        return store_places(self.facts.home, self.files)
+
+    @cached_property
     def cache_dir(self) -> str | None:
         """The run's cache directory, canonical, as `.vx/workspace.toml` names it."""
         named = self._projects.members.cache_dir
@@ -191,6 +200,7 @@ class Project:
         """Takes a canonical directory of the workspace."""
         self.workspace = workspace
         self.directory = directory
+        self._settings: dict[Platform, Setting] = {}
 
     def __repr__(self) -> str:
         return f"Project({self.relative!r})"
@@ -237,7 +247,16 @@ class Project:
 
     def task(self, name: str) -> Task | None:
         """Its task of that name."""
-        return next((task for task in self.tasks if task.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Task]:
+        return {task.name: task for task in self.tasks}
+
+    @cached_property
+    def models(self) -> dict[str, TaskModel]:
+        """What its file says of each task without a mistake."""
+        return {model.name: model for model in self.loaded.model.tasks} if self.loaded is not None else {}
 
     def setting(self, platform: Platform) -> Setting:
         """What its blocks are judged against.
@@ -247,16 +266,18 @@ class Project:
         """
         from vxconf.judging import Setting  # noqa: PLC0415  loads the engine's planner
 
-        workspace = self.workspace
-        return Setting(
-            platform=platform,
-            workspace=workspace.root,
-            project=self.directory,
-            nested=workspace.index.below(self.directory),
-            cache_dir=workspace.cache_dir,
-            files=workspace.files,
-            facts=workspace.facts,
-        )
+        if platform not in self._settings:
+            workspace = self.workspace
+            self._settings[platform] = Setting(
+                platform=platform,
+                workspace=workspace.root,
+                project=self.directory,
+                nested=workspace.index.below(self.directory),
+                cache_dir=workspace.cache_dir,
+                files=workspace.files,
+                facts=replace(workspace.facts, platform=platform),
+            )
+        return self._settings[platform]
 
 
 class Task:
@@ -279,7 +300,7 @@ class Task:
     @property
     def model(self) -> TaskModel | None:
         """What the file says, `None` when there are mistakes in it."""
-        return self.project.loaded.model.task(self.name) if self.project.loaded is not None else None
+        return self.project.models.get(self.name)
 
     @property
     def command(self) -> str | None:
