@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import sandbox
 
@@ -75,7 +75,9 @@ class Box:
         self.session = session
         self.root = root
 
-    def command(self, command: str, *, read: tuple[str, ...] = (), observer: Observer = "auto") -> Measure:
+    def command(
+        self, command: str, *, read: tuple[str, ...] = (), observer: Observer | Literal["auto"] = "auto"
+    ) -> Measure:
         """A measure that runs `command` with the grants `read` and insists on exit 0."""
         config = sandbox.ResolvedSandboxConfig(
             platform="linux", workspace=self.root, project=os.path.join(self.root, "app"), allow_read=read
@@ -137,6 +139,8 @@ def _check(root: str, rounds: int) -> list[Ratio]:
     task = '[tasks.{name}.exec]\ncommand = "true"\n\n[tasks.{name}.exec.sandbox.allow]\nread = ["."]\n\n'
     text = "".join(task.format(name=name) for name in ("build", "test", "lint"))
     files = []
+    os.makedirs(os.path.join(root, ".vx"))
+    Path(root, ".vx", "workspace.toml").touch()
     for index in range(1000):
         directory = os.path.join(root, f"p{index}")
         os.makedirs(directory)
@@ -168,6 +172,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9, help="pairs to measure for each ratio")
     rounds = parser.parse_args().rounds
+    # an installed program has its bytecode; one that may not keep it compiles itself every time
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     print(
         f"{time.strftime('%Y-%m-%d')}  {platform.platform()}  {os.cpu_count()} CPUs  Python {platform.python_version()}"
     )
