@@ -34,7 +34,7 @@ def validate(
             return (deep,)
         findings = _complaints(document, "vx")
     judged = {finding.path for finding in findings}
-    seen = view(document.data)
+    seen = view(document.data, escapes="\\" in document.text)
     findings += [finding for rule in rules for finding in rule(seen) if finding.path not in judged]
     return in_order(finding.diagnose(document) for finding in findings)
 

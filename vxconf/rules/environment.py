@@ -52,7 +52,7 @@ def _defined(task: TaskView) -> Iterator[tuple[FieldPath, str]]:
 
 
 def _bad_name(name: str) -> bool:
-    return not name or "=" in name or any(char.isspace() or not char.isprintable() for char in name)
+    return not name or "=" in name or " " in name or not name.isprintable()
 
 
 def variable_name(file: FileView) -> Iterator[Finding]:
@@ -88,10 +88,7 @@ def defined_and_passed(file: FileView) -> Iterator[Finding]:
 
 def reserved_variable(file: FileView) -> Iterator[Finding]:
     """What the sandbox sets itself a sandboxed task cannot."""
-    for task in file.tasks:
-        sandbox = task.value(*SANDBOX)
-        if not isinstance(sandbox, dict):
-            continue
+    for task in file.sandboxed:
         networked = task.has(*SANDBOX, "allow", "network")
         reserved = RESERVED_ALWAYS | RESERVED_NETWORK if networked else RESERVED_ALWAYS
         passed = task.strings("exec", "env", "passThrough")
@@ -109,12 +106,16 @@ def reserved_variable(file: FileView) -> Iterator[Finding]:
 
 def nul(file: FileView) -> Iterator[Finding]:
     """No path, argument or value of a variable holds NUL."""
+    if not file.escapes:
+        return
     for task in file.tasks:
         command = task.text("exec", "command")
         texts = [] if command is None else [((*task.path, "exec", "command"), command)]
         texts += [((*path,), value) for path, value in _values(task)]
         for keys in _TEXTS:
             texts += task.strings(*keys)
+        if not any("\0" in text for _, text in texts):
+            continue
         for path, text in texts:
             if "\0" in text:
                 message = f"{dotted(path)} holds a NUL character"

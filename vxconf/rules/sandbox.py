@@ -33,7 +33,7 @@ _SYSTEM_NAMES: dict[Platform, str] = {"linux": "Linux", "macos": "macOS"}
 
 def host_pattern(file: FileView) -> Iterator[Finding]:
     """Every entry of a network list is a host pattern."""
-    for task in file.tasks:
+    for task in file.sandboxed:
         for side, allow in _NETWORK:
             for path, entry in task.strings(*SANDBOX, side, "network"):
                 try:
@@ -46,7 +46,7 @@ def host_pattern(file: FileView) -> Iterator[Finding]:
 
 def allowed_and_denied(file: FileView) -> Iterator[Finding]:
     """An entry that `deny` takes back whole does nothing."""
-    for task in file.tasks:
+    for task in file.sandboxed:
         denied = {p for _, entry in task.strings(*SANDBOX, "deny", "network") if (p := _pattern(entry, allow=False))}
         if not denied:
             continue
@@ -74,7 +74,7 @@ def unbalanced_pattern(file: FileView) -> Iterator[Finding]:
     for task in file.tasks:
         for keys in lists:
             for path, entry in task.strings(*keys):
-                opened = unclosed(entry)
+                opened = unclosed(entry) if "[" in entry or "{" in entry else None
                 if opened is not None:
                     yield Finding(
                         code="VX211",
@@ -109,8 +109,10 @@ def unclosed(grant: str) -> str | None:
 
 def write_to_everything(file: FileView) -> Iterator[Finding]:
     """Nobody may write to the whole file system or to all of home."""
-    for task in file.tasks:
+    for task in file.sandboxed:
         for path, entry in task.strings(*SANDBOX, "allow", "write"):
+            if entry[0] not in "/~":
+                continue
             named = re.sub(r"(?:/+(?:\.|\*\*?))*/*$", "", entry)
             if named == "~" or (named == "" and entry.startswith("/")):
                 what = "home" if named else "the whole file system"
@@ -126,7 +128,7 @@ def write_to_everything(file: FileView) -> Iterator[Finding]:
 
 def system_name(file: FileView) -> Iterator[Finding]:
     """A name of macOS holds letters, digits, `.`, `_` and `-`."""
-    for task in file.tasks:
+    for task in file.sandboxed:
         for field in ("systemInfo", "machLookup"):
             for path, name in task.strings(*SANDBOX, "allow", field):
                 if not re.fullmatch(_SYSTEM_NAME, name):
@@ -140,7 +142,7 @@ def system_name(file: FileView) -> Iterator[Finding]:
 
 def socket_path(file: FileView) -> Iterator[Finding]:
     """A socket is granted by its exact path."""
-    for task in file.tasks:
+    for task in file.sandboxed:
         for path, entry in task.strings(*SANDBOX, "allow", "unixSockets"):
             if "\0" in entry:
                 continue
@@ -156,7 +158,7 @@ def socket_path(file: FileView) -> Iterator[Finding]:
 
 def no_effect(file: FileView) -> Iterator[Finding]:
     """A grant that only another system knows is accepted, and said to do nothing."""
-    for task in file.tasks:
+    for task in file.sandboxed:
         for keys, platform in _INERT:
             value = task.value(*SANDBOX, *keys)
             if value is None or value is False or value == []:

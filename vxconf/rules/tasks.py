@@ -33,7 +33,7 @@ def _references(task: TaskView) -> Iterator[tuple[FieldPath, str]]:
 
 def _malformed(reference: str) -> str | None:
     """What to write instead of a malformed reference, `None` for a well-formed one."""
-    if reference != reference.strip() or any(not char.isprintable() for char in reference):
+    if reference != reference.strip() or not reference.isprintable():
         return (
             f"write {quoted(reference.strip())}" if reference.strip().isprintable() else "remove the control character"
         )
@@ -76,7 +76,7 @@ def unknown_task(file: FileView) -> Iterator[Finding]:
     nearest: Nearest | None = None
     for task in file.tasks:
         for path, reference in _references(task):
-            if not plain(reference) or _malformed(reference) is not None or reference in file.names:
+            if reference in file.names or not plain(reference) or _malformed(reference) is not None:
                 continue
             nearest = nearest or Nearest(file.names)
             near = nearest.to(reference)

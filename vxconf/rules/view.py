@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from vxconf.diagnostics import FieldPath
 
 SANDBOX = ("exec", "sandbox")
@@ -22,11 +20,12 @@ GRANTS = ((*SANDBOX, "allow", "read"), (*SANDBOX, "allow", "write"))
 class TaskView:
     """One task; every way in gives nothing where a value has another type than the schema wants."""
 
-    __slots__ = ("data", "name")
+    __slots__ = ("_strings", "data", "name")
 
     def __init__(self, name: str, data: dict[str, Any]) -> None:
         self.name = name
         self.data = data
+        self._strings: dict[tuple[str, ...], tuple[tuple[FieldPath, str], ...]] = {}
 
     @property
     def path(self) -> FieldPath:
@@ -40,6 +39,8 @@ class TaskView:
             if not isinstance(value, dict):
                 return None
             value = value.get(key)
+            if value is None:
+                return None
         return value
 
     def table(self, *keys: str) -> dict[str, Any]:
@@ -47,13 +48,19 @@ class TaskView:
         value = self.value(*keys)
         return value if isinstance(value, dict) else {}
 
-    def strings(self, *keys: str) -> Iterator[tuple[FieldPath, str]]:
+    def strings(self, *keys: str) -> tuple[tuple[FieldPath, str], ...]:
         """The non-empty strings of a list below the task, with their paths."""
-        value = self.value(*keys)
-        if isinstance(value, list):
-            for index, entry in enumerate(value):
-                if isinstance(entry, str) and entry:
-                    yield (*self.path, *keys, index), entry
+        # most rules look at the same few lists, and most lists are not there
+        known = self._strings.get(keys)
+        if known is None:
+            value = self.value(*keys)
+            known = self._entries(keys, value) if isinstance(value, list) and value else ()
+            self._strings[keys] = known
+        return known
+
+    def _entries(self, keys: tuple[str, ...], value: list[Any]) -> tuple[tuple[FieldPath, str], ...]:
+        at = (*self.path, *keys)
+        return tuple(((*at, i), entry) for i, entry in enumerate(value) if isinstance(entry, str) and entry)
 
     def text(self, *keys: str) -> str | None:
         """A string below the task."""
@@ -66,20 +73,26 @@ class TaskView:
 
 
 class FileView:
-    """The tasks of one file, in its order."""
+    """The tasks of one file, in its order.
 
-    __slots__ = ("names", "tasks")
+    Attributes:
+        sandboxed: the tasks with a block.
+        escapes: whether any string can hold a character that has to be escaped, such as NUL.
+    """
 
-    def __init__(self, tasks: tuple[TaskView, ...], names: frozenset[str]) -> None:
+    __slots__ = ("escapes", "names", "sandboxed", "tasks")
+
+    def __init__(self, tasks: tuple[TaskView, ...], names: frozenset[str], *, escapes: bool) -> None:
+        self.escapes = escapes
         self.tasks = tasks
+        self.sandboxed = tuple(task for task in tasks if isinstance(task.value(*SANDBOX), dict))
         self.names = names
 
 
-def view(data: object) -> FileView:
-    """The view of a parsed document, whatever it holds."""
+def view(data: object, *, escapes: bool = True) -> FileView:
+    """The view of a parsed document, whatever it holds; `escapes` as in `FileView`."""
     tasks = data.get("tasks") if isinstance(data, dict) else None
     if not isinstance(tasks, dict):
-        return FileView((), frozenset())
-    return FileView(
-        tuple(TaskView(name, task) for name, task in tasks.items() if isinstance(task, dict)), frozenset(tasks)
-    )
+        return FileView((), frozenset(), escapes=escapes)
+    views = tuple(TaskView(name, task) for name, task in tasks.items() if isinstance(task, dict))
+    return FileView(views, frozenset(tasks), escapes=escapes)
