@@ -1,0 +1,106 @@
+"""The hook's way through `check` loads little, and reads its words as typer does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY, Tree
+from vxconf.cli import app
+from vxconf.fastpath import check_arguments
+from vxconf.options import COMMANDS, Arguments
+
+_HEAVY = ("jsonschema", "rich", "typer", "click", "asyncio", "subprocess", "tempfile", "pathlib", "argparse", "inspect")
+
+
+def test_a_healthy_file_is_checked_without_the_heavy_libraries(workspace_factory: Callable[[Tree], Path]) -> None:
+    task = '[tasks.a.exec]\ncommand = "x"\nsandbox.allow = { read = ["src/", "../base.toml"], write = ["dist/"] }\n'
+    root = workspace_factory({"p/vx.toml": task, "p/src/x": "", "base.toml": ""})
+    program = (
+        "import json, sys\nfrom vxconf.__main__ import main\n"
+        "status = main(['check', 'p/vx.toml'])\n"
+        "print(json.dumps([status, [n for n, m in sys.modules.items() if type(m).__name__ != '_Deferred']]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    status, loaded = json.loads(done.stdout)
+    assert status == 0
+    assert [name for name in _HEAVY if name in loaded] == []
+    assert [name for name in loaded if name.startswith(("tree_sitter", "wcmatch", "vxconf.report", "vxconf.places"))] in (
+        [],
+        ["vxconf.places"],
+    )
+
+
+def _typers(words: list[str], monkeypatch: pytest.MonkeyPatch) -> Arguments:
+    taken: list[Arguments] = []
+
+    def take(_name: str, arguments: Arguments) -> int:
+        taken.append(arguments)
+        return 0
+
+    monkeypatch.setattr(app, "dispatch", take)
+    assert app.carry_out(words) == 0
+    return taken[0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check"],
+        ["check", "a", "b/vx.toml"],
+        ["check", "--format", "json", "--strict", "a"],
+        ["check", "--format=sarif", "a", "--platform=linux"],
+        ["check", "a", "--strict", "--", "--strict", "-x"],
+        ["check", "--stdin-filename", "x y.toml"],
+        ["-C", "d", "check"],
+        ["-C", "d", "check", "-C", "e", "a"],
+        ["check", "-C", "e"],
+        ["check", "-"],
+    ],
+)
+def test_plain_words_mean_the_same_on_both_ways(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = check_arguments(words)
+    assert fast is not None
+    slow = _typers(words, monkeypatch)
+    assert {key: value or None for key, value in fast.items()} == {key: value or None for key, value in slow.items()}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--help"],
+        ["--version"],
+        ["explain", "a"],
+        ["check", "--help"],
+        ["check", "--format", "yaml"],
+        ["check", "--format"],
+        ["check", "--strict=yes"],
+        ["check", "--unknown"],
+        ["-C"],
+        ["-C", "d"],
+        ["-x", "check"],
+    ],
+)
+def test_whatever_is_unusual_is_left_to_typer(words: list[str]) -> None:
+    assert check_arguments(words) is None
+
+
+def test_every_command_of_the_table_is_a_room_with_a_main() -> None:
+    from importlib import import_module
+
+    for command in COMMANDS:
+        assert callable(import_module(f"vxconf.cli.{command.name}").main)
