@@ -25,7 +25,9 @@ help:
 	@echo "make clean          remove the virtual environment and caches"
 
 $(INSTALLED): pyproject.toml
-	python=$$(scripts/pick-python) && rm -rf $(VENV) && echo "making $(VENV) with $$python" && "$$python" -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { \
+		python=$$(scripts/pick-python) && rm -rf $(VENV) && \
+		echo "making $(VENV) with $$python" && "$$python" -m venv $(VENV); }
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	touch $(INSTALLED)
