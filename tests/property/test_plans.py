@@ -170,7 +170,7 @@ class Oracle:
         self.links: set[str] = {place for place, _ in asked.links}
         for entry in case.given["read"]:
             for grant in globs.expand_braces(entry):
-                self._read(grant, walls | stores)
+                self._read(grant, walls | stores | {FACTS.temp_root})
 
     def _read(self, grant: str, closed: set[str]) -> None:
         path = globs.named_path(grant)
