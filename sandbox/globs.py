@@ -101,7 +101,30 @@ def named_path(grant: str) -> str | None:
     return unescape(literal).rstrip("/") or ("/" if literal.startswith("/") else ".")
 
 
-def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """A test for paths, from `matcher`; it can be pickled, and needs no library where it is used."""
+
+    exact: frozenset[str]
+    trees: tuple[str, ...]
+    wild: tuple[_Pattern, ...]
+    every: tuple[_Pattern, ...]
+
+    def __call__(self, path: str) -> bool:
+        """Whether any of the patterns matches a path."""
+        return (
+            path in self.exact
+            or any(path.startswith(tree) for tree in self.trees)
+            or any(pattern.matches(path) for pattern in self.wild)
+        )
+
+    def leads(self, directory: str) -> tuple[bool, bool]:
+        """Whether any pattern may match a name directly in `directory`, and whether one may further below."""
+        answers = [pattern.leads(directory) for pattern in self.every]
+        return any(here for here, _ in answers), any(deeper for _, deeper in answers)
+
+
+def matcher(patterns: Iterable[str]) -> Matcher:
     """A test whether any of these patterns matches a path; both sides spelled alike, usually absolute.
 
     A pattern spelled as a directory matches the directory and everything in it.
@@ -109,24 +132,19 @@ def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
     exact: set[str] = set()
     trees: list[str] = []
     wild: list[_Pattern] = []
+    every: list[_Pattern] = []
     for pattern in patterns:
         for grant in map(collapse, expand_braces(pattern)):
+            cut = _Pattern.of(grant)
+            every.append(cut)
             if has_wildcard(grant):
-                wild.append(_Pattern.of(grant))
+                wild.append(cut)
                 continue
             path = unescape(grant)
             exact.add(path.rstrip("/") or "/")
             if path.endswith("/"):
                 trees.append(path)
-
-    def matches(path: str) -> bool:
-        return (
-            path in exact
-            or any(path.startswith(tree) for tree in trees)
-            or any(pattern.matches(path) for pattern in wild)
-        )
-
-    return matches
+    return Matcher(frozenset(exact), tuple(trees), tuple(wild), tuple(every))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +168,20 @@ class _Pattern:
         for part in paths.parts(path):
             states = self._closed({next_ for state in states for next_ in self._after(state, part)})
         return len(self.components) in states
+
+    def leads(self, directory: str) -> tuple[bool, bool]:
+        """Whether a name directly in `directory` may match, and whether one further below."""
+        if directory.startswith("/") is not self.absolute:
+            return False, False
+        states = self._closed({0})
+        for part in paths.parts(directory):
+            states = self._closed({next_ for state in states for next_ in self._after(state, part)})
+        end = len(self.components)
+        open_ = {state for state in states if state < end}
+        last = {end, *(at for at in range(end) if all(part is None for part in self.components[at:]))}
+        here = any((state if self.components[state] is None else state + 1) in last for state in open_)
+        deeper = any(state + 1 < end or self.components[state] is None for state in open_)
+        return here, deeper
 
     def _after(self, state: int, part: str) -> tuple[int, ...]:
         if state == len(self.components):

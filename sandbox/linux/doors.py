@@ -7,45 +7,91 @@ import errno
 import fcntl
 import os
 import select
+import sys
 import time
 from typing import TYPE_CHECKING
 
-from sandbox.linux import fuse, notification
+from sandbox.linux import fuse, kernel, notification
+from sandbox.linux.aside import Aside
 from sandbox.linux.masktree import MaskTree, Seen
+from sandbox.linux.served.files import Slow
+from sandbox.linux.served.server import Server
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sandbox.linux.observe import Recorder
+    from sandbox.plan.names import Granted
     from sandbox.plan.ops import Operation
 
 # the largest write the mask announces, its header, and what the kernel insists on
 _READ_SIZE = (1 << 20) + 4096 + 8192
 # served in one go before the other doors are looked at
 _BURST = 64
+_DISK_THREADS = 4
+_SETTLE_SECONDS = 5.0
 
 
 class Doors:
     """Answers looks and notified calls, and hands each to the recorder.
 
+    Where names are served from the host, a caller's memory may be pages of a served file, and reading it waits for
+    this process to answer: callers are then read by a thread, while this one goes on serving.
+
     Args:
         operations: the plan, for what the mask shows.
         boundary: directories in which every look at a hidden name must arrive; elsewhere the kernel may remember.
+        granted, staging: see `Spec`.
+        wake: called from another thread when something was recorded.
     """
 
-    def __init__(self, operations: tuple[Operation, ...], boundary: tuple[str, ...], recorder: Recorder) -> None:
+    def __init__(
+        self,
+        operations: tuple[Operation, ...],
+        boundary: tuple[str, ...],
+        recorder: Recorder,
+        *,
+        granted: Granted | None = None,
+        staging: str = "",
+        wake: Callable[[], object] = lambda: None,
+    ) -> None:
         slashed = tuple(directory.rstrip("/") + "/" for directory in boundary)
         self._tree = MaskTree(operations, remember_missing=lambda path: not (path + "/").startswith(slashed))
+        self._granted = granted
+        self._staging = staging
+        self._server: Server | None = None
         self._recorder = recorder
+        self._wake = wake
+        self._callers = Aside(1, self._missed)
+        self._disk = Aside(_DISK_THREADS, self._missed)
         self._mask = -1
         self._listener = -1
         self._owner = (0, 0)
         self._time = time.time_ns()
+        self._buffer = bytearray(_READ_SIZE)
+        self._view = memoryview(self._buffer)
 
     def open_mask(self, device: int, uid: int, gid: int) -> int:
         """Serve the mask from `device`; everything in it belongs to `uid` and `gid`."""
         # a request can be withdrawn between poll and read, and a blocking read would then hang every other door
         os.set_blocking(device, False)
         self._mask, self._owner = device, (uid, gid)
+        if self._granted:
+            self._server = Server(self._tree, self._granted, self._staging)
+            # from here on files are handled as the task itself could, with the mode bits it asks for
+            os.umask(0)
+            kernel.drop_file_capabilities()
+            sys.setswitchinterval(0.0005)
         return device
+
+    def close(self) -> tuple[str, ...]:
+        """At the end, everything inside being gone: answer what is left; what stayed in staging, see `Finished`."""
+        if self._mask >= 0:
+            self._serve_mask()
+        for aside in (self._callers, self._disk):
+            if not aside.settle(_SETTLE_SECONDS):
+                self._missed(TimeoutError("a call was still being read at the end"))
+        return () if self._server is None else self._server.close()
 
     def open_listener(self, listener: int) -> int:
         """Serve the filter's notifications."""
@@ -66,7 +112,7 @@ class Doors:
     def _serve_mask(self) -> bool:
         for _ in range(_BURST):
             try:
-                raw = os.read(self._mask, _READ_SIZE)
+                length = os.readv(self._mask, [self._buffer])
             except BlockingIOError:
                 return True
             except OSError as error:
@@ -75,10 +121,10 @@ class Doors:
                 if error.errno == errno.ENODEV:  # unmounted
                     return False
                 raise
-            self._answer(raw)
+            self._answer(self._view[:length])
         return True
 
-    def _answer(self, raw: bytes) -> None:
+    def _answer(self, raw: memoryview) -> None:
         try:
             request = fuse.parse(raw)
         except fuse.Malformed as error:
@@ -87,20 +133,46 @@ class Doors:
             if len(raw) >= fuse.HEADER_SIZE:
                 self._reply(fuse.error(int.from_bytes(raw[8:16], "little"), errno.EIO))
             return
-        answer: bytes | Seen | None
+        answer: bytes | memoryview | Seen | Slow | None
         try:
-            answer = self._tree.answer(request, now=self._time, owner=self._owner)
+            answer = (self._server or self._tree).answer(request, now=self._time, owner=self._owner)
             if isinstance(answer, Seen):
-                # recorded before the answer: until then the caller stands still
-                self._recorder.looked(request.pid, answer.path)
-                answer = answer.reply
+                answer = self._looked(request.pid, answer)
         except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
             self._missed(error)
             answer = fuse.error(request.unique, errno.EIO)
-        if answer is not None:
+        if isinstance(answer, Slow):
+            work, unique = answer.work, request.unique
+            self._disk.do(lambda: self._reply(self._worked(unique, work)))
+        elif answer is not None:
             self._reply(answer)
 
-    def _reply(self, answer: bytes) -> None:
+    def _looked(self, pid: int, seen: Seen) -> bytes | None:
+        """Record a look, then answer it: until then the caller stands still."""
+        if self._server is None:
+            self._recorder.looked(pid, seen.path)
+            return seen.reply
+
+        def aside() -> None:
+            try:
+                self._recorder.looked(pid, seen.path)
+            finally:
+                self._reply(seen.reply)
+                self._wake()
+
+        self._callers.do(aside)
+        return None
+
+    def _worked(self, unique: int, work: Callable[[], bytes]) -> bytes:
+        try:
+            return fuse.reply(unique, work())
+        except OSError as error:
+            return fuse.error(unique, error.errno or errno.EIO)
+        except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
+            self._missed(error)
+            return fuse.error(unique, errno.EIO)
+
+    def _reply(self, answer: bytes | memoryview) -> None:
         try:
             os.write(self._mask, answer)
         except OSError as error:
@@ -116,6 +188,12 @@ class Doors:
                 return
             raise
         seen = notification.parse(raw)
+        if self._server is None:
+            self._notified(seen)
+        else:
+            self._callers.do(lambda: self._notified(seen))
+
+    def _notified(self, seen: notification.Notification) -> None:
         try:
             self._recorder.notified(seen)
         except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
@@ -125,6 +203,8 @@ class Doors:
         except OSError as error:
             if error.errno != errno.ENOENT:
                 raise
+        if self._server is not None:
+            self._wake()
 
     def _missed(self, error: Exception) -> None:
         self._recorder.incomplete = self._recorder.incomplete or f"a call could not be read ({error})"

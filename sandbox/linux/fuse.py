@@ -89,11 +89,15 @@ class InitFlag(IntEnum):
     ASYNC_READ = 1 << 0
     ATOMIC_O_TRUNC = 1 << 3
     BIG_WRITES = 1 << 5
+    AUTO_INVAL_DATA = 1 << 12
+    DO_READDIRPLUS = 1 << 13
+    READDIRPLUS_AUTO = 1 << 14
     WRITEBACK_CACHE = 1 << 16
     PARALLEL_DIROPS = 1 << 18
     MAX_PAGES = 1 << 22
     CACHE_SYMLINKS = 1 << 23
     NO_OPENDIR_SUPPORT = 1 << 24
+    HANDLE_KILLPRIV_V2 = 1 << 28
 
 
 def _body(layout: str, names: int = 0, *, data: bool = False) -> tuple[struct.Struct, int, bool]:
@@ -170,7 +174,7 @@ class Request(NamedTuple):
         pid: the caller, as the server's pid namespace numbers it; 0 for the kernel itself.
         fields: the integers of the body (`BODIES`); for a BATCH_FORGET node, count, node, count, ...
         names: the names of the body, bytes that are no UTF-8 as surrogates.
-        data: what follows, where the operation carries data.
+        data: what follows, where the operation carries data; that of a WRITE is part of what was parsed, not a copy.
     """
 
     op: int
@@ -181,10 +185,10 @@ class Request(NamedTuple):
     pid: int
     fields: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
-    data: bytes = b""
+    data: bytes | memoryview = b""
 
 
-def parse(raw: bytes) -> Request:
+def parse(raw: bytes | memoryview) -> Request:
     """One request as read from the device.
 
     Raises:
@@ -195,6 +199,8 @@ def parse(raw: bytes) -> Request:
     length, op, unique, node, uid, gid, pid, _, _ = _HEADER.unpack_from(raw)
     if not HEADER_SIZE <= length <= len(raw):
         raise Malformed(f"a request that says {length} bytes in {len(raw)} bytes")
+    if op != Op.WRITE:
+        raw = bytes(raw)
     if op == Op.BATCH_FORGET:
         return Request(Op.BATCH_FORGET, unique, node, uid, gid, pid, _forgets(raw, length))
     body = BODIES.get(op)
@@ -207,15 +213,15 @@ def parse(raw: bytes) -> Request:
     fields = layout.unpack_from(raw, HEADER_SIZE)
     names = []
     for _ in range(count):
-        end = raw.find(b"\0", at, length)
+        end = bytes(raw).find(b"\0", at, length)
         if end < 0:
             raise Malformed(f"a {Op(op).name} whose name has no end")
-        names.append(os.fsdecode(raw[at:end]))
+        names.append(os.fsdecode(bytes(raw[at:end])))
         at = end + 1
     return Request(op, unique, node, uid, gid, pid, fields, tuple(names), raw[at:length] if has_data else b"")
 
 
-def _forgets(raw: bytes, length: int) -> tuple[int, ...]:
+def _forgets(raw: bytes | memoryview, length: int) -> tuple[int, ...]:
     if length < HEADER_SIZE + 8:
         raise Malformed(f"a BATCH_FORGET of {length} bytes")
     (count,) = struct.unpack_from("<I", raw, HEADER_SIZE)
@@ -267,12 +273,17 @@ def attr(
     owner: tuple[int, int] = (0, 0),
     times: tuple[int, int, int] = (0, 0, 0),
     rdev: int = 0,
+    blocks: int = -1,
+    block_size: int = 4096,
 ) -> bytes:
-    """`fuse_attr`: owner is uid and gid, times are atime, mtime and ctime in nanoseconds."""
-    seconds = [t // 1_000_000_000 for t in times]
+    """`fuse_attr`: owner is uid and gid, times are atime, mtime and ctime in nanoseconds.
+
+    Blocks are of 512 bytes; as many as the size needs unless they are told.
+    """
+    seconds = [t // 1_000_000_000 & (1 << 64) - 1 for t in times]
     rest = [t % 1_000_000_000 for t in times]
-    blocks = -(-size // 512)
-    return struct.pack("<6Q10I", ino, size, blocks, *seconds, *rest, mode, nlink, *owner, rdev, 4096, 0)
+    blocks = -(-size // 512) if blocks < 0 else blocks
+    return struct.pack("<6Q10I", ino, size, blocks, *seconds, *rest, mode, nlink, *owner, rdev, block_size, 0)
 
 
 ATTR_SIZE = 88
@@ -309,6 +320,10 @@ def xattr_size_out(size: int) -> bytes:
     return struct.pack("<II", size, 0)
 
 
+#: `fuse_entry_out` before an entry of a READDIRPLUS about which nothing is told.
+NO_ENTRY = bytes(ENTRY_SIZE)
+
+
 def lseek_out(offset: int) -> bytes:
     """`fuse_lseek_out`."""
     return struct.pack("<Q", offset)
@@ -326,7 +341,8 @@ def readlink_out(target: str) -> bytes:
     return os.fsencode(target)
 
 
-def _dirent(ino: int, name: str, kind: int, next_offset: int) -> bytes:
+def dirent(ino: int, name: str, kind: int, next_offset: int) -> bytes:
+    """One entry of a directory, padded; `next_offset` is where reading goes on."""
     raw = os.fsencode(name)
     entry = struct.pack("<QQII", ino, next_offset, len(raw), kind) + raw
     return entry + bytes(-len(entry) % 8)
@@ -342,7 +358,7 @@ def dirents(entries: list[tuple[int, str, int]], offset: int, size: int) -> byte
     used = 0
     for index in range(min(offset, len(entries)), len(entries)):
         ino, name, kind = entries[index]
-        entry = _dirent(ino, name, kind, index + 1)
+        entry = dirent(ino, name, kind, index + 1)
         used += len(entry)
         if used > size:
             break
@@ -356,7 +372,7 @@ def direntsplus(entries: list[tuple[bytes, int, str, int]], offset: int, size: i
     used = 0
     for index in range(min(offset, len(entries)), len(entries)):
         entry_bytes, ino, name, kind = entries[index]
-        entry = entry_bytes + _dirent(ino, name, kind, index + 1)
+        entry = entry_bytes + dirent(ino, name, kind, index + 1)
         used += len(entry)
         if used > size:
             break

@@ -106,6 +106,42 @@ def open_beneath(directory: int, path: str, flags: int) -> int:
     return _syscall(path, _SYS_OPENAT2, directory, os.fsencode(path or "."), how, len(how))
 
 
+def rename(source: int, old: str, target: int, new: str, flags: int) -> None:
+    """renameat2(2): between two directories; `flags` of linux/fs.h."""
+    arguments = (source, os.fsencode(old), target, os.fsencode(new), ctypes.c_uint(flags))
+    _checked(int(_libc.renameat2(*arguments)), old)
+
+
+UTIME_NOW = (1 << 30) - 1
+UTIME_OMIT = (1 << 30) - 2
+
+
+def set_times(fd: int, access: tuple[int, int], modification: tuple[int, int]) -> None:
+    """utimensat(2) on what `fd` is itself; seconds and nanoseconds, or `UTIME_NOW`, `UTIME_OMIT` as the latter."""
+    times = struct.pack("@4l", *access, *modification)
+    _checked(int(_libc.utimensat(fd, b"", times, AT_EMPTY_PATH)), "setting times")
+
+
+def allocate(fd: int, mode: int, offset: int, length: int) -> None:
+    """fallocate(2), with its mode."""
+    arguments = (fd, mode, ctypes.c_int64(offset), ctypes.c_int64(length))
+    _checked(int(_libc.fallocate64(*arguments)), "allocating")
+
+
+#: CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, LINUX_IMMUTABLE, SYS_RESOURCE, MKNOD, LEASE, SETFCAP
+_FILE_CAPABILITIES = sum(1 << number for number in (0, 1, 2, 3, 4, 9, 24, 27, 28, 31))
+
+
+def drop_file_capabilities() -> None:
+    """From now on this thread, and those it starts, may do with files what its user may, root or not."""
+    header = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
+    sets = ctypes.create_string_buffer(24)
+    _checked(int(_libc.capget(header, sets)), "reading capabilities")
+    effective, *rest = struct.unpack("<6I", sets.raw)
+    sets = ctypes.create_string_buffer(struct.pack("<6I", effective & ~_FILE_CAPABILITIES, *rest))
+    _checked(int(_libc.capset(header, sets)), "dropping capabilities")
+
+
 def clone_tree(fd: int, path: str = "") -> int:
     """A detached copy of the mounts at `path` below `fd`, with everything mounted under it."""
     flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | (0 if path else AT_EMPTY_PATH)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.linux import fuse
 from sandbox.linux.fuse import InitFlag, Op, Request
-from sandbox.plan.ops import Bind, Cover, Empty, Link, Operation, Seal, Way
+from sandbox.plan.ops import Bind, Cover, Empty, Link, Name, Names, Operation, Seal, Way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -64,7 +64,7 @@ class MaskTree:
             look must be seen every time, it may not.
 
     Raises:
-        ValueError: an operation lies below one that makes a file or a link.
+        ValueError: an operation lies below one that makes a file or a link, or at a name served from the host or below.
     """
 
     def __init__(self, operations: Iterable[Operation], *, remember_missing: Callable[[str], bool]) -> None:
@@ -74,8 +74,12 @@ class MaskTree:
         self._targets: dict[int, str] = {}
         self._children: list[dict[str, int]] = [{}, {}]
         self._listings: dict[int, list[tuple[int, str, int]]] = {}
+        self._served: set[str] = set()
         for operation in operations:
             self._place(operation)
+        for path in self._served:
+            if self.node(path) is not None:
+                raise ValueError(f"{path} is served by name, and something is placed there")
 
     def _place(self, operation: Operation) -> None:
         match operation:
@@ -87,6 +91,11 @@ class MaskTree:
                 self._node(operation.path, _EMPTY)
             case Seal():
                 self._node(operation.path, _SEALED)
+            case Name():
+                self._node(os.path.dirname(operation.path), _DIRECTORY)
+                self._served.add(operation.path)
+            case Names():
+                self._node(operation.path, _DIRECTORY)
             case Link(target=target):
                 self._targets[self._node(operation.path, _LINK)] = target
             case _:
@@ -122,6 +131,14 @@ class MaskTree:
     def path(self, node: int) -> str | None:
         """The absolute path of a node, `None` for a number never given out."""
         return self._paths[node] if 0 < node < len(self._paths) else None
+
+    def directories(self) -> dict[int, str]:
+        """The directories that hold only what is placed in them, by node."""
+        return {node: self._paths[node] for node in range(1, len(self._paths)) if self._modes[node] == _DIRECTORY}
+
+    def child(self, node: int, name: str) -> int | None:
+        """The node of a name placed in the directory `node`."""
+        return self._children[node].get(name)
 
     def answer(self, request: Request, *, now: int, owner: tuple[int, int]) -> bytes | Seen | None:
         """The reply to a request; `None` where the kernel expects none.
@@ -167,7 +184,10 @@ class MaskTree:
         if op == Op.OPENDIR:
             return fuse.reply(unique, fuse.open_out())
         if op == Op.READDIR:
-            return fuse.reply(unique, fuse.dirents(self._listing(node), request.fields[1], request.fields[2]))
+            return fuse.reply(unique, fuse.dirents(self.listing(node), request.fields[1], request.fields[2]))
+        if op == Op.READDIRPLUS:
+            plus = [(fuse.NO_ENTRY, *entry) for entry in self.listing(node)]
+            return fuse.reply(unique, fuse.direntsplus(plus, request.fields[1], request.fields[2]))
         if op in (Op.RELEASE, Op.RELEASEDIR):
             return fuse.reply(unique)
         if op == Op.OPEN:
@@ -209,7 +229,8 @@ class MaskTree:
             times=(now, now, now),
         )
 
-    def _listing(self, node: int) -> list[tuple[int, str, int]]:
+    def listing(self, node: int) -> list[tuple[int, str, int]]:
+        """What is placed in a directory, `.` and `..` first: inode, name and kind as `fuse.dirents` takes them."""
         listing = self._listings.get(node)
         if listing is None:
             parent = self.node(os.path.dirname(self._paths[node])) or fuse.ROOT

@@ -11,6 +11,8 @@ import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sandbox.plan.names import Granted
+
 if TYPE_CHECKING:
     import socket
     from collections.abc import Iterator
@@ -33,6 +35,9 @@ class Spec:
         environment: exactly the command's.
         observer: `auto`, `mask`, `notify` or `none`.
         timeout: seconds for the command, or none; `grace`: seconds between TERM and KILL.
+        granted: what the plan's `Name` and `Names` operations cover.
+        staging: an existing empty directory on the file system of the granted names, for what the task makes beside
+            them; empty where the plan grants no name.
     """
 
     bwrap: str
@@ -44,6 +49,8 @@ class Spec:
     observer: str = "auto"
     timeout: float | None = None
     grace: float = 5.0
+    granted: Granted = field(default_factory=Granted)
+    staging: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +90,7 @@ class Finished:
         status: the command's wait status, `None` when process 1 went without telling it.
         exec_errno: why the command could not be executed, 0 when it was.
         incomplete: why the trace has a hole, empty when it has none.
+        leftovers: what the task made beside granted names and left there, as it saw the paths.
     """
 
     status: int | None
@@ -92,6 +100,7 @@ class Finished:
     peak_rss_bytes: int | None = None
     duration_ms: float = 0.0
     incomplete: str = ""
+    leftovers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,8 +65,10 @@ class Recorder:
         self.incomplete = ""
 
     def drain(self) -> tuple[Access, ...]:
-        """What is new since the last call."""
-        new, self._new = tuple(self._new), []
+        """What is new since the last call; another thread may be adding."""
+        count = len(self._new)
+        new = tuple(self._new[:count])
+        del self._new[:count]
         return new
 
     def notified(self, notification: Notification) -> None:
@@ -210,7 +212,7 @@ def _paths(architecture: Architecture, pid: int, call: syscalls.Call, registers:
         asked = os.fsdecode(raw.split(b"\0", 1)[0])
         follows = syscalls.follows(architecture, call, argument, flags)
         rooted = how is not None and bool(how[2] & _RESOLVE_IN_ROOT)
-        root = "/"
+        base = root = "/"
         if asked.startswith("/") and not rooted:
             spelled = asked
         elif asked or call.empty or call.null:
@@ -221,7 +223,7 @@ def _paths(architecture: Architecture, pid: int, call: syscalls.Call, registers:
             spelled = os.path.join(base, asked.lstrip("/")) if asked else base
         else:
             continue
-        path = walk(pid, asked if rooted else spelled, follows=follows, root=root)
+        path = walk(pid, asked, base=base, follows=follows, root=root)
         exists = os.path.lexists(path)
         intent = argument.intent
         if call.name in syscalls.OPENS:

@@ -75,7 +75,14 @@ class Warden:
         self._stdio = stdio
         self._architecture: Architecture = ARCHITECTURES[os.uname().machine]
         self._recorder = Recorder(self._architecture)
-        self._doors = Doors(spec.operations, spec.boundary, self._recorder)
+        self._doors = Doors(
+            spec.operations,
+            spec.boundary,
+            self._recorder,
+            granted=spec.granted,
+            staging=spec.staging,
+            wake=self._wake_up,
+        )
         self._decoder = Decoder()
         self._poll = select.poll()
         self._joiner_gone = False
@@ -96,6 +103,7 @@ class Warden:
         """Build, serve until everything inside is gone, report."""
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         wake, wake_inside = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._wake_inside = wake_inside
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake_inside, warn_on_full_buffer=False)
         self._anchor = anchor.start(self._spec.bwrap)
@@ -112,6 +120,7 @@ class Warden:
             os.close(wake_inside)
             _build(self._spec, inside, anchored=self._anchor.inside, stdio=self._stdio, limits=limits)
         inside.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
         for fd in set(self._stdio):
             os.close(fd)
         for fd in (self._control.fileno(), self._link.fileno(), wake):
@@ -120,6 +129,13 @@ class Warden:
         while self._usage is None and self._failure is None:
             self._turn()
         self._finish()
+
+    def _wake_up(self) -> None:
+        """Have what another thread recorded sent on."""
+        try:
+            os.write(self._wake_inside, b"\0")
+        except BlockingIOError:  # it wakes anyway
+            return
 
     def _turn(self) -> None:
         timeout = max(0.0, self._deadline - time.monotonic()) * 1000 if self._deadline else None
@@ -270,6 +286,7 @@ class Warden:
             self._end_first()
             _send(self._control, self._failure or Failed(reason="the sandbox's end was never seen"))
             return
+        leftovers = self._doors.close()
         if accesses := self._recorder.drain():
             _send(self._control, Seen(accesses=accesses))
         cpu = usage.ru_utime + usage.ru_stime - self._mark[0]
@@ -285,6 +302,7 @@ class Warden:
                 peak_rss_bytes=peak,
                 duration_ms=(time.monotonic() - self._began) * 1000,
                 incomplete=self._recorder.incomplete,
+                leftovers=leftovers,
             ),
         )
 

@@ -45,9 +45,7 @@ class Granted:
         """Whether `path` itself is a granted name; what is below one is not asked here."""
         if paths.name(path) in self._held.get(paths.parent(path), ()):
             return True
-        return any(
-            matches(path) for head, matches in self._patterns if path != head and paths.at_or_under(path, head)
-        )
+        return any(matches(path) for head, matches in self._patterns if path != head and paths.at_or_under(path, head))
 
     def served(self, path: str) -> bool:
         """Whether `path` is a granted name or below one."""
