@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import tempfile
+from typing import TYPE_CHECKING
 
 from sandbox.errors import NotStarted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def make(root: str) -> str:
@@ -45,15 +48,74 @@ def make(root: str) -> str:
 
 
 def remove(path: str) -> None:
-    """Remove a task's directory with all it holds, a directory the task locked included."""
+    """Remove a task's directory with all it holds, however deep, locked or linked; what cannot go stays.
+
+    Never by a path: a task may have made one longer than any call takes, or may still be dying.
+    """
     try:
-        shutil.rmtree(path)
-    except FileNotFoundError:
-        return
+        _unlock(path, None)
+        top = _open(path, None)
     except OSError:
-        os.chmod(path, 0o700)
-        for base, directories, _ in os.walk(path):
-            for name in directories:
-                if not os.path.islink(os.path.join(base, name)):
-                    os.chmod(os.path.join(base, name), 0o700)
-        shutil.rmtree(path, ignore_errors=True)
+        return
+    # a name the task cannot have taken
+    prefix, count = f".{os.urandom(16).hex()}-", 0
+    try:
+        todo = os.listdir(top)
+        while todo:
+            name = todo.pop()
+            for inner, directory in _emptied(name, top):
+                # hoisted: neither descriptors nor recursion grow with the depth
+                count += 1
+                try:
+                    _unlock(inner, directory)
+                    os.rename(inner, f"{prefix}{count}", src_dir_fd=directory, dst_dir_fd=top)
+                except OSError:
+                    continue
+                todo.append(f"{prefix}{count}")
+    finally:
+        os.close(top)
+    with contextlib.suppress(OSError):
+        os.rmdir(path)
+
+
+def _emptied(name: str, top: int) -> Iterator[tuple[str, int]]:
+    """Remove what `name` is; a directory's own directories are handed out first, to be moved away."""
+    try:
+        os.unlink(name, dir_fd=top)
+    except (IsADirectoryError, PermissionError):
+        pass
+    except OSError:
+        return
+    else:
+        return
+    try:
+        _unlock(name, top)
+        directory = _open(name, top)
+    except OSError:
+        return
+    try:
+        for inner in os.listdir(directory):
+            try:
+                os.unlink(inner, dir_fd=directory)
+            except OSError:
+                yield inner, directory
+    finally:
+        os.close(directory)
+    with contextlib.suppress(OSError):
+        os.rmdir(name, dir_fd=top)
+
+
+def _open(name: str, directory: int | None) -> int:
+    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+
+
+def _unlock(name: str, directory: int | None) -> None:
+    """Give this user all rights to a directory, and to nothing a link leads to."""
+    if not hasattr(os, "O_PATH"):  # macOS changes a link's own mode
+        os.chmod(name, 0o700, dir_fd=directory, follow_symlinks=False)
+        return
+    fd = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        os.chmod(f"/proc/self/fd/{fd}", 0o700)
+    finally:
+        os.close(fd)
