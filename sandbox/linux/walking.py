@@ -17,16 +17,17 @@ _HOPS = 40
 _MAGIC = re.compile(r"/proc/(self|thread-self|\d+)(?:/task/\d+)?/(cwd|root|exe|fd/\d+)")
 
 
-def walk(caller: int, path: str, *, follows: bool, root: str = "/") -> str:
+def walk(caller: int, path: str, *, base: str = "/", follows: bool, root: str = "/") -> str:
     """The absolute path with no link left that `path` leads to.
 
     Args:
         caller: a process or a thread, as the host numbers it.
-        path: absolute, or relative to `root`.
+        path: as spelled.
+        base: the directory a relative path starts from, with no link left.
         follows: whether a link in the last place is followed.
         root: where absolute paths and links start, and above which `..` does not lead.
     """
-    here, hops = root, 0
+    here, hops = root if path.startswith("/") else base, 0
     todo = path.split("/")[::-1]
     while todo:
         part = todo.pop()
@@ -43,7 +44,7 @@ def walk(caller: int, path: str, *, follows: bool, root: str = "/") -> str:
             continue
         hops += 1
         if hops > _HOPS:  # ELOOP: the call fails
-            return os.path.normpath(f"{root.rstrip('/')}/{path.lstrip('/')}")
+            return place
         if text.startswith("/"):
             here = root
         todo.extend(text.split("/")[::-1])
