@@ -86,8 +86,10 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
     os.mkdir(_NEST, 0o755)
     kernel.attach_mount_at(nest(), _NEST)
     shown = os.open(_NEST, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
+    # a copy of a directory takes along what lies over it: a cover that a bind hides whole would hide the bind instead
+    whole = {op.path for op in operations if isinstance(op, Bind)}
     for op in operations:
-        if isinstance(op, Cover):
+        if isinstance(op, Cover) and op.path not in whole:
             _attach(kernel.clone_tree(shown, op.path.lstrip("/") or "."), op.path)
         elif isinstance(op, Bind):
             tree = writable.pop(op.path, -1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from sandbox import RequestRefused
@@ -17,6 +19,18 @@ def test_a_grant_of_the_root_opens_no_wall(mono: Workspace) -> None:
         result = mono.run(f"cat {walled}", read=["."])
         assert result.exit_code == 1
         assert (result.stdout, b"No such file" in result.stderr) == (b"", True), shown(result)
+
+
+def test_a_workspace_without_any_wall_is_granted_whole(shop: Workspace) -> None:
+    shutil.rmtree(shop.root / ".git")
+    shutil.rmtree(shop.root / ".vx")
+    for grant in ("../..", "../../", "../../**"):
+        assert (
+            shop.passes("cat ../../base.toml lib/cart.py; ls ../../libs", read=[grant]) == "base\ncart\ndates\nmoney\n"
+        )
+    result = shop.run("echo x > ../../libs/new", read=["../.."])
+    assert result.exit_code != 0
+    assert not (shop.root / "libs" / "new").exists()
 
 
 def test_only_the_wall_itself_is_missing_from_a_granted_directory(mono: Workspace) -> None:

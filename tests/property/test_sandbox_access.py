@@ -139,6 +139,7 @@ def _run(
     return result, json.loads(result.stdout)
 
 
+@pytest.mark.timeout(600)  # a failing world is made smaller, and each step is a sandbox
 @pytest.mark.parametrize("observer", OBSERVERS)
 @settings(max_examples=_EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(world=worlds.worlds())
