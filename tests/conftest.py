@@ -17,8 +17,8 @@ import sandbox
 REPOSITORY = Path(__file__).resolve().parent.parent
 WORKSPACES = REPOSITORY / "fixtures" / "workspaces"
 
-# no deadline: two cores shared by many workers say nothing about one example; no database: it
-# would be written into the source tree
+# no deadline: two cores shared by many workers say nothing about one example; no database: a failing
+# example worth keeping belongs into a test
 hypothesis.settings.register_profile("repository", deadline=None, database=None, print_blob=True, max_examples=100)
 hypothesis.settings.load_profile("repository")
 
@@ -108,7 +108,16 @@ def copy_workspace(name: str, target: Path) -> Path:
 
 def _names() -> frozenset[str]:
     # what running Python leaves behind is not a test's doing
-    ours = ("__pycache__", ".git", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache")
+    ours = (
+        "__pycache__",
+        ".git",
+        ".hypothesis",
+        ".venv",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".pytest_cache",
+        ".import_linter_cache",
+    )
     found: set[str] = set()
     for directory, directories, files in os.walk(REPOSITORY):
         directories[:] = [d for d in directories if d not in ours]
