@@ -282,9 +282,10 @@ def _notes(what: Explained, field: str, entry: Entry) -> Iterator[str]:
 def _path_notes(what: Explained, field: str, entry: Entry) -> Iterator[str]:
     resolution, config = what.judged.resolution, what.judged.resolution.config
     listed = config.allow_read if field == "allowRead" else config.allow_write
-    mine = [(f"{field}[{i}]", grant) for i, grant in enumerate(listed) if entry in resolution.origin(f"{field}[{i}]")]
-    if not mine:
+    if any(refusal.path == dotted(entry.path) for refusal in what.judged.refusals):
         yield "refused"
+        return
+    mine = [(f"{field}[{i}]", grant) for i, grant in enumerate(listed) if entry in resolution.origin(f"{field}[{i}]")]
     inert = set(what.judged.inert)
     for name, grant in mine:
         first = resolution.origin(name)[0]

@@ -38,19 +38,20 @@ def run(task: Task, what: Exec, args: list[str], *, stdout: int, timeout: float 
     # in the foreground of a terminal it stays in our group, or it could not read from there
     own_group = not os.isatty(0)
     begun = time.monotonic()
-    try:
-        child = subprocess.Popen(
-            ("/bin/sh", "-c", command),
-            cwd=task.project.directory,
-            env=environment(task, what, os.environ),
-            stdout=stdout,
-            process_group=0 if own_group else None,
-        )
-    except OSError as fault:
-        reason = f"the command could not be started: {(fault.strerror or str(fault)).lower()}"
-        return RunResult(sandboxed=False, exit_code=_NOT_STARTED, refusals=(reason,))
-    watch = _Watch(child, timeout, own_group=own_group)
+    watch = _Watch(timeout, own_group=own_group)
     with watch:
+        try:
+            child = subprocess.Popen(
+                ("/bin/sh", "-c", command),
+                cwd=task.project.directory,
+                env=environment(task, what, os.environ),
+                stdout=stdout,
+                process_group=0 if own_group else None,
+            )
+        except OSError as fault:
+            reason = f"the command could not be started: {(fault.strerror or str(fault)).lower()}"
+            return RunResult(sandboxed=False, exit_code=_NOT_STARTED, refusals=(reason,))
+        watch.over(child.pid)
         _, status, usage = os.wait4(child.pid, 0)
     code = os.waitstatus_to_exitcode(status)
     child.returncode = code
@@ -96,11 +97,16 @@ def _name(number: int) -> str:
 
 
 class _Watch:
-    """Hands our signals on while a child runs, and ends it when its time is over."""
+    """Hands our signals on to a child, and ends it when its time is over.
 
-    def __init__(self, child: subprocess.Popen[bytes], timeout: float | None, *, own_group: bool) -> None:
+    It stands before the child does: a signal that comes in between is kept for it.
+    """
+
+    def __init__(self, timeout: float | None, *, own_group: bool) -> None:
         self.timed_out = False
-        self._child, self._own_group = child, own_group
+        self._own_group = own_group
+        self._pid: int | None = None
+        self._early: list[int] = []
         self._timers = (
             []
             if timeout is None
@@ -113,8 +119,15 @@ class _Watch:
 
     def __enter__(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            # what the caller ignores, as nohup does, stays ignored
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._take)
+
+    def over(self, pid: int) -> None:
+        """The child runs: its time begins."""
+        self._pid = pid
+        for number in self._early:
+            self._send(number)
         for timer in self._timers:
             timer.daemon = True
             timer.start()
@@ -126,8 +139,10 @@ class _Watch:
             signal.signal(number, handler)
 
     def _take(self, number: int, _frame: object) -> None:
+        if self._pid is None:
+            self._early.append(number)
         # a terminal has told the whole group already
-        if self._own_group or number != signal.SIGINT:
+        elif self._own_group or number != signal.SIGINT:
             self._send(number)
 
     def _expire(self, number: int) -> None:
@@ -135,10 +150,12 @@ class _Watch:
         self._send(number)
 
     def _send(self, number: int) -> None:
+        if self._pid is None:
+            return
         try:
             if self._own_group:
-                os.killpg(self._child.pid, number)
+                os.killpg(self._pid, number)
             else:
-                os.kill(self._child.pid, number)
+                os.kill(self._pid, number)
         except (ProcessLookupError, PermissionError):
             return

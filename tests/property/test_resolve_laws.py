@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +15,9 @@ from tests.support.memory_files import MemoryFiles
 from vxconf.model import as_data
 from vxconf.normalize import normalize
 from vxconf.resolve import Resolution, Surroundings, resolve
+
+if TYPE_CHECKING:
+    import random
 
 PROJECT = f"{WORKSPACE}/a"
 

@@ -78,35 +78,43 @@ def _whole(task: Task, what: Explained | None, refusals: list[dict[str, Any]]) -
 
 
 def _why(task: Task, what: Explained | None, target: str) -> dict[str, Any]:
-    path = _as_path(task, target)
-    if path is None:
-        free = what is None and not task.sandboxed
-        return {"target": target, "network": explain.unsandboxed_answer() if free else explain.why_host()}
+    path, is_host = _meant(task, target)
+    answer: dict[str, Any] = {"target": target}
+    if is_host:
+        answer["network"] = explain.unsandboxed_answer() if what is None and not task.sandboxed else explain.why_host()
+    if path is not None:
+        answer |= {"path": os.path.realpath(path), **_why_path(task, what, path)}
+    return answer
+
+
+def _why_path(task: Task, what: Explained | None, path: str) -> dict[str, Any]:
     if what is None:
         nothing = explain.unsandboxed_answer()
         if task.sandboxed or task.model is None:
             nothing = explain.refused_answer("the file is refused")
-        return {"target": target, "path": os.path.realpath(path), "read": nothing, "write": dict(nothing)}
-    return {"target": target, "path": os.path.realpath(path), **explain.why_path(what, path)}
+        return {"read": nothing, "write": dict(nothing)}
+    return explain.why_path(what, path)
 
 
-def _as_path(task: Task, target: str) -> str | None:
-    """The absolute path a target means, `None` for a host.
+def _meant(task: Task, target: str) -> tuple[str | None, bool]:
+    """The absolute path a target means, `None` for a host alone; and whether it can be a host.
 
-    A relative one is what the task would open, or else what the caller sees.
+    A relative path is what the task would open, or else what the caller sees. A bare `a.b` that is not there may be
+    either, and both are answered.
     """
     from sandbox.host import home_directory  # noqa: PLC0415  only --why needs it
 
     if target == "~" or target.startswith("~/"):
-        return os.path.normpath(home_directory() + target[1:])
+        return os.path.normpath(home_directory() + target[1:]), False
     if target.startswith("/"):
-        return target.rstrip("/") or "/"
+        return target.rstrip("/") or "/", False
     for base in (task.project.directory, os.getcwd()):
         if os.path.lexists(os.path.join(base, target)):
-            return os.path.join(base, target).rstrip("/")
-    if "/" not in target and _HOST.fullmatch(target):
-        return None
-    return os.path.join(task.project.directory, target).rstrip("/")
+            return os.path.join(base, target).rstrip("/"), False
+    path = os.path.join(task.project.directory, target).rstrip("/")
+    if "/" in target or not _HOST.fullmatch(target):
+        return path, False
+    return (None if ":" in target or target.startswith("*.") else path), True
 
 
 def _mechanism(what: Explained | None) -> dict[str, Any]:

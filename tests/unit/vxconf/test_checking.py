@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import vxconf
 from tests.conftest import Link, Tree, make_tree
 from vxconf.checking import check_project, workspace_diagnostics
-from vxconf.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from vxconf.diagnostics import Diagnostic
 
 Factory = Callable[[Tree], Path]
 

@@ -39,7 +39,9 @@ def _vx(*words: str, cwd: Path, **options: Any) -> subprocess.CompletedProcess[s
 
 @pytest.fixture
 def root(workspace_factory: Factory) -> Path:
-    return workspace_factory({"apps/shop/vx.toml": _OK, "libs/bad/vx.toml": _BAD, "apps/shop/package.json": '{"name": "@acme/shop"}'})
+    return workspace_factory(
+        {"apps/shop/vx.toml": _OK, "libs/bad/vx.toml": _BAD, "apps/shop/package.json": '{"name": "@acme/shop"}'}
+    )
 
 
 def test_a_healthy_file_exits_0_with_nothing_on_stdout_and_the_rule_that_chose_the_root(root: Path) -> None:
@@ -121,7 +123,9 @@ def test_a_platform_filters_what_is_said_of_the_other(workspace_factory: Factory
     assert told["all"] == ["VX401"]
 
 
-@pytest.mark.parametrize("words", [("-C", "apps/shop", "check"), ("check", "-C", "apps/shop"), ("-C", "apps", "check", "-C", "shop")])
+@pytest.mark.parametrize(
+    "words", [("-C", "apps/shop", "check"), ("check", "-C", "apps/shop"), ("-C", "apps", "check", "-C", "shop")]
+)
 def test_a_directory_can_be_given_before_and_after_the_command(root: Path, words: tuple[str, ...]) -> None:
     done = _vx(*words, "vx.toml", cwd=root)
     assert done.returncode == 0

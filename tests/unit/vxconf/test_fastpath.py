@@ -6,8 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +15,10 @@ from tests.conftest import REPOSITORY, Tree
 from vxconf.cli import app
 from vxconf.fastpath import check_arguments
 from vxconf.options import COMMANDS, Arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 _HEAVY = ("jsonschema", "rich", "typer", "click", "asyncio", "subprocess", "tempfile", "pathlib", "argparse", "inspect")
 
@@ -38,7 +42,9 @@ def test_a_healthy_file_is_checked_without_the_heavy_libraries(workspace_factory
     status, loaded = json.loads(done.stdout)
     assert status == 0
     assert [name for name in _HEAVY if name in loaded] == []
-    assert [name for name in loaded if name.startswith(("tree_sitter", "wcmatch", "vxconf.report", "vxconf.places"))] in (
+    assert [
+        name for name in loaded if name.startswith(("tree_sitter", "wcmatch", "vxconf.report", "vxconf.places"))
+    ] in (
         [],
         ["vxconf.places"],
     )
@@ -100,7 +106,5 @@ def test_whatever_is_unusual_is_left_to_typer(words: list[str]) -> None:
 
 
 def test_every_command_of_the_table_is_a_room_with_a_main() -> None:
-    from importlib import import_module
-
     for command in COMMANDS:
         assert callable(import_module(f"vxconf.cli.{command.name}").main)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -9,6 +9,9 @@ from tests.conftest import Link, Tree, make_tree
 from vxconf.members import members
 from vxconf.projects import Projects, TooManyDirectories
 from vxconf.roots import RootFinder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _projects(root: Path, *, bound: int = 1000) -> Projects:

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import os
 import socket
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from vxconf.reading import Missing, ReadError, TooLarge, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_regular_file_is_read_through_a_link(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ from vxconf.sarif import sarif
 _SCHEMA = json.loads((Path(__file__).parents[2] / "data" / "sarif-2.1.0.schema.json").read_text())
 
 
-def _diagnostic(place: Place = Place(14, 12, 14, 30), **changes: Any) -> Diagnostic:
+_PLACE = Place(14, 12, 14, 30)
+
+
+def _diagnostic(place: Place = _PLACE, **changes: Any) -> Diagnostic:
     values: dict[str, Any] = {
         "code": "VX103",
         "severity": Severity.ERROR,
@@ -91,8 +95,6 @@ def test_a_terminal_never_obeys_a_file_name_or_message() -> None:
 
 
 def test_colour_is_for_terminals_alone_and_changes_no_letter() -> None:
-    import re
-
     source = "\n" * 13 + 'network = ["https://pypi.org"]\n'
     plain, coloured = _shown(_diagnostic(), source), _shown(_diagnostic(), source, colour=True)
     assert "\x1b[31m" in coloured[0]

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
-from pathlib import Path
+import itertools
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import Tree, make_tree
 from vxconf.roots import RootFinder
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _MARKS: dict[str, Tree] = {
     "workspace.toml": {".vx/workspace.toml": ""},
@@ -30,7 +34,7 @@ def test_each_mark_makes_a_workspace_of_what_is_below_it(tmp_path: Path, rule: s
     assert _found(root) == (str(root), rule)
 
 
-@pytest.mark.parametrize(("higher", "lower"), list(zip(_RULES, _RULES[1:], strict=False)))
+@pytest.mark.parametrize(("higher", "lower"), list(itertools.pairwise(_RULES)))
 def test_a_higher_rule_wins_over_a_nearer_mark(tmp_path: Path, higher: str, lower: str) -> None:
     root = make_tree(tmp_path.resolve() / "ws", _MARKS[higher])
     make_tree(root / "inner", _MARKS[lower])

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-import yaml
+from ruamel.yaml import YAML
 
 from vxconf.yamllist import NotAList, top_level_list
 
@@ -25,7 +25,7 @@ from vxconf.yamllist import NotAList, top_level_list
     ],
 )
 def test_a_plain_list_reads_as_yaml_reads_it(text: str) -> None:
-    assert list(top_level_list(text, "packages")) == yaml.safe_load(text)["packages"]
+    assert list(top_level_list(text, "packages")) == YAML(typ="safe").load(text)["packages"]
 
 
 @pytest.mark.parametrize(
