@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from vxconf.diagnostics import FieldPath
     from vxconf.document import Document
 
+#: Characters of a message.
+_LONGEST = 400
+
 
 class Finding(NamedTuple):
     """One mistake.
@@ -38,7 +41,12 @@ class Finding(NamedTuple):
             file=document.file,
             place=locate(document, self.path, key=self.at_key),
             path=dotted(self.path),
-            message=self.message,
-            help=self.help,
+            message=_clip(self.message),
+            help=_clip(self.help),
             platform=self.platform,
         )
+
+
+def _clip(text: str) -> str:
+    # a value of a megabyte is quoted in its message
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."

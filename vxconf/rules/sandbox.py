@@ -113,7 +113,7 @@ def write_to_everything(file: FileView) -> Iterator[Finding]:
         for path, entry in task.strings(*SANDBOX, "allow", "write"):
             if entry[0] not in "/~":
                 continue
-            named = re.sub(r"(?:/+(?:\.|\*\*?))*/*$", "", entry)
+            named = _whole(entry)
             if named == "~" or (named == "" and entry.startswith("/")):
                 what = "home" if named else "the whole file system"
                 yield Finding(
@@ -124,6 +124,14 @@ def write_to_everything(file: FileView) -> Iterator[Finding]:
                     if named
                     else "grant a directory",
                 )
+
+
+def _whole(entry: str) -> str:
+    """The directory a grant is all of: `~` for `~/**`, nothing for `/`."""
+    parts = entry.split("/")
+    while len(parts) > 1 and parts[-1] in {"", ".", "*", "**"}:
+        parts.pop()
+    return "/".join(parts) if any(parts) else ""
 
 
 def system_name(file: FileView) -> Iterator[Finding]:

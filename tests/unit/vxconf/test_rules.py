@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -118,3 +119,34 @@ def test_did_you_mean_prefers_what_people_confuse() -> None:
     assert nearest.to("biuld") == "build"
     assert nearest.to("zzz") is None
     assert nearest.to("b" * 1000) is None
+
+
+_SANDBOX = "[tasks.a.exec]\ncommand = 'x'\nsandbox.allow."
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (f"{_SANDBOX}write = ['/{'/.' * 200_000}x']\n", None),
+        (f"{_SANDBOX}write = ['/{'/**/*' * 100_000}']\n", "VX305"),
+        (f"{_SANDBOX}read = ['{'[' * 500_000}']\n", "VX211"),
+        (f"{_SANDBOX}read = ['{'[a]{' * 200_000}']\n", "VX211"),
+        (f"{_SANDBOX}network = ['{'a.' * 500_000}']\n", "VX103"),
+        (f"{_SANDBOX}network = ['{'a+' * 500_000}']\n", "VX103"),
+        (f"{_SANDBOX}network = ['{'a@' * 500_000}']\n", "VX103"),
+        (f"{_SANDBOX}unixSockets = ['{'../' * 300_000}']\n", "VX214"),
+        (f"[tasks.a.exec]\ncommand = 'x'\npersistent.readyWhen.output = '{'(' * 9000}'\n", "VX202"),
+        (f"[tasks.a.exec]\ncommand = 'x'\npersistent.readyWhen.output = '{'a' * 1_000_000}'\n", "VX202"),
+        (f"[tasks.a.exec]\ncommand = 'x'\nenv.passThrough = ['{'a=' * 500_000}']\n", "VX203"),
+        (f"[tasks.'a{' ' * 500_000}']\n", "VX108"),
+        (f"[tasks.a]\ndependsOn = ['{'^' * 500_000}b']\n", "VX206"),
+        (f"{'k' * 1_000_000} = 1\n", "VX101"),
+    ],
+    ids=lambda v: v if isinstance(v, str) and len(v) < 10 else "",
+)
+def test_a_value_of_a_megabyte_is_judged_in_no_time_and_not_printed(text: str, code: str | None) -> None:
+    started = time.process_time()
+    said = judge(text.encode())
+    assert time.process_time() - started < 10
+    assert [d.code for d in said] == ([code] if code else [])
+    assert all(len(d.message) + len(d.help) < 1000 for d in said)
