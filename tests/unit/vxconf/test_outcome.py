@@ -1,0 +1,100 @@
+"""What people are told of a run, and the JSON of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import vxconf
+from sandbox.contract import Fix, FixInputs, FixPaths, Hint, RunResult, Violation
+from vxconf.outcome import as_dict, report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Tree
+    from vxconf.workspace import Task
+
+    Factory = Callable[[Tree], Path]
+
+_TEXT = '[tasks.t.exec]\ncommand = "x"\n\n[tasks.t.exec.sandbox.allow]\nread = ["src/"]\n'
+_VIOLATION = Violation(
+    kind="read", operation="openat", target="a\x1b", path="/ws/a", errno="ENOENT", line="openat a\x1b"
+)
+
+
+def _task(make: Factory) -> Task:
+    return vxconf.load(str(make({"p/vx.toml": _TEXT}))).task("p#t")
+
+
+def _result(**changes: Any) -> RunResult:
+    values = {"sandboxed": True, "exit_code": 0, "command_exit_code": 0, "started": True, "trace": "complete"}
+    return RunResult(**{**values, **changes})
+
+
+def test_a_plain_pass_says_nothing(workspace_factory: Factory) -> None:
+    assert report(_result(), _task(workspace_factory)) == ""
+
+
+def test_violations_hints_and_the_lines_to_add_are_told_in_that_order(workspace_factory: Factory) -> None:
+    fix = Fix(
+        allow=FixPaths(read=("a", 'it"s'), write=("dist/",)),
+        ignore=FixPaths(write=("*.tmp",)),
+        inputs=FixInputs(files=("a",)),
+        withheld=("/home/mel/.npmrc",),
+    )
+    result = _result(exit_code=1, violations=(_VIOLATION,), hints=(Hint(line="look there"),), fix=fix)
+    assert report(result, _task(workspace_factory)).splitlines() == [
+        "p#t: 1 violation, so the task fails",
+        "  openat a\\x1b",
+        "hint: look there",
+        'p/vx.toml:5: add "a", "it\\"s" to tasks.t.exec.sandbox.allow.read',
+        'p/vx.toml:4: add "dist/" to tasks.t.exec.sandbox.allow.write',
+        'p/vx.toml:4: add "*.tmp" to tasks.t.exec.sandbox.ignore.write',
+        'p/vx.toml:1: add "a" to tasks.t.cache.inputs.files',
+        "never suggested: /home/mel/.npmrc holds credentials",
+    ]
+
+
+def test_a_command_that_failed_by_itself_is_not_said_to_fail_for_a_violation(workspace_factory: Factory) -> None:
+    result = _result(exit_code=5, command_exit_code=5, violations=(_VIOLATION, _VIOLATION))
+    assert report(result, _task(workspace_factory)).startswith("p#t: 2 violations\n")
+
+
+def test_a_run_that_did_not_start_says_why_and_what_to_do(workspace_factory: Factory) -> None:
+    result = _result(exit_code=125, started=False, refusals=("no bwrap\nhint: install it", "other"))
+    assert report(result, _task(workspace_factory)).splitlines() == [
+        "error: no bwrap",
+        "  help: install it",
+        "error: other",
+        "p#t was not run",
+    ]
+
+
+def test_what_was_not_seen_and_what_took_too_long_are_said(workspace_factory: Factory) -> None:
+    result = _result(exit_code=124, timed_out=True, trace="none", trace_reason="no observer was asked for")
+    lines = report(result, _task(workspace_factory)).splitlines()
+    assert lines == ["p#t was ended: it ran out of time", "not everything it did was seen: no observer was asked for"]
+
+
+def test_the_json_carries_every_field_of_a_result() -> None:
+    result = _result(
+        exit_code=1,
+        command_exit_code=0,
+        signal=None,
+        duration_ms=1.5,
+        cpu_ms=1.0,
+        peak_rss_bytes=7,
+        observer="mask",
+        violations=(_VIOLATION,),
+        hints=(Hint(line="h"),),
+        fix=Fix(allow=FixPaths(network=("a.test:443",))),
+        refusals=("no bwrap\nhint: install it",),
+    )
+    data = as_dict(result, task="p#t")
+    assert (data["task"], data["exitCode"], data["commandExitCode"], data["durationMs"]) == ("p#t", 1, 0, 1.5)
+    assert (data["cpuMs"], data["peakRssBytes"], data["observer"], data["trace"]) == (1.0, 7, "mask", "complete")
+    assert data["hints"] == [{"line": "h"}]
+    assert data["violations"][0]["errno"] == "ENOENT"
+    assert data["fix"]["allow"]["network"] == ["a.test:443"]
+    assert (data["refusals"][0]["message"], data["refusals"][0]["help"]) == ("no bwrap", "install it")
