@@ -203,7 +203,7 @@ class Doors:
         except OSError as error:
             if error.errno != errno.ENOENT:
                 raise
-        if self._server is not None:
+        if self._server is not None and self._recorder.waiting:
             self._wake()
 
     def _missed(self, error: Exception) -> None:

@@ -15,7 +15,7 @@ from sandbox.linux import syscalls
 from sandbox.linux.walking import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sandbox.linux.notification import Notification
     from sandbox.linux.numbers import Architecture
@@ -53,16 +53,25 @@ class Gone(Exception):
 class Recorder:
     """Collects each distinct access once.
 
+    Args:
+        served: whether anything may be done with a path: notified calls on it are not collected.
+
     Attributes:
         incomplete: why something was missed, empty while nothing was.
     """
 
-    def __init__(self, architecture: Architecture) -> None:
+    def __init__(self, architecture: Architecture, *, served: Callable[[str], bool] = lambda _path: False) -> None:
         self._architecture = architecture
+        self._served = served
         self._known: set[tuple[str, Intent, str, str, bool]] = set()
         self._new: list[Access] = []
         self._text = 0
         self.incomplete = ""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is something new since the last call of `drain`."""
+        return bool(self._new)
 
     def drain(self) -> tuple[Access, ...]:
         """What is new since the last call; another thread may be adding."""
@@ -82,7 +91,8 @@ class Recorder:
             for named in _paths(self._architecture, notification.pid, call, notification.args):
                 for place in _left_again(notification.pid, named.spelled):
                     self._add(notification.pid, call.name, Intent.PROBE, named.asked, place, follows=True)
-                self._add(notification.pid, call.name, named.intent, named.asked, named.path, follows=named.follows)
+                if not self._served(named.path):
+                    self._add(notification.pid, call.name, named.intent, named.asked, named.path, follows=named.follows)
         except Gone:
             return
 
