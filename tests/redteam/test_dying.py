@@ -1,0 +1,224 @@
+"""Whoever is killed, nothing stays behind, and a run that lost a part of itself is no pass."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sandbox import Session
+from tests.conftest import REPOSITORY
+from tests.redteam.conftest import Box, processes, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SECONDS = 15.0
+
+
+def until(what: Callable[[], bool], message: Callable[[], str]) -> None:
+    end = time.monotonic() + _SECONDS
+    while not what():
+        assert time.monotonic() < end, message()
+        time.sleep(0.02)
+
+
+def children(pid: int) -> list[int]:
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+    except OSError:
+        return []
+    return [int(child) for child in text.split()]
+
+
+def below(pid: int) -> list[int]:
+    """Every descendant, parents first."""
+    found = []
+    todo = [pid]
+    while todo:
+        for child in children(todo.pop()):
+            found.append(child)
+            todo.append(child)
+    return found
+
+
+def gone(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return True
+
+
+def mounts_of(base: Path) -> list[str]:
+    return [line for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines() if str(base) in line]
+
+
+def kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def supervisor_of(session: Session) -> int:
+    assert session._supervisor is not None
+    return session._supervisor.pid
+
+
+@pytest.mark.parametrize("victim", ["supervisor", "warden", "process 1", "the command", "anything", "at the start"])
+def test_a_killed_part_leaves_nothing_and_is_no_pass(base: Path, box: Box, victim: str) -> None:
+    chance = random.Random(victim)
+    with Session() as session:
+        box.session = session
+        assert box.run("true").exit_code == 0
+        root = supervisor_of(session)
+        for _ in range(5):
+            results = []
+            ready = threading.Event()
+            thread = threading.Thread(
+                target=lambda ready=ready, results=results: results.append(  # type: ignore[misc]
+                    box.run("echo ready; while :; do sleep 0.05; done; exit 0", on_stdout=lambda _: ready.set())
+                )
+            )
+            thread.start()
+            if victim in ("anything", "at the start"):
+                if victim == "anything":
+                    ready.wait(_SECONDS)
+                else:
+                    time.sleep(chance.uniform(0, 0.05))
+                until(lambda: bool(below(root)) or not thread.is_alive(), lambda: "nothing was started")
+                tree = below(root)
+                targets = [chance.choice(tree)] if tree else []
+            else:
+                assert ready.wait(_SECONDS)
+                tree = below(root)
+                warden = tree[0]
+                targets = {
+                    "supervisor": [root],
+                    "warden": [warden],
+                    "process 1": children(warden)[:1],
+                    "the command": [pid for first in children(warden) for pid in children(first)],
+                }[victim]
+            for target in targets:
+                kill(target)
+            if victim in ("anything", "at the start"):
+                thread.join(1)  # a sleep of the command's may have been hit, which ends nothing
+                session.signal(signal.SIGKILL)
+                time.sleep(0.05)
+                session.signal(signal.SIGKILL)
+            thread.join(_SECONDS)
+            assert not thread.is_alive(), f"hangs after the end of {victim}: {[processes([str(p)]) for p in tree]}"
+            (result,) = results
+            assert result.exit_code != 0, shown(result)
+            assert result.refusals or result.signal == "SIGKILL", shown(result)
+            until(lambda tree=tree: all(map(gone, tree)), lambda tree=tree: f"still there: {tree}")  # type: ignore[misc]
+            after = box.run("true")
+            assert after.exit_code == 0, shown(after)
+            root = supervisor_of(session)
+    assert mounts_of(base) == []
+    until(lambda: processes([str(base)]) == [], lambda: f"left: {processes([str(base)])}")
+    assert [name for name in os.listdir(base) if name.startswith("vx-") and os.listdir(base / name)] == []
+
+
+_EXECUTOR = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from sandbox import Session
+from tests.redteam.conftest import Box
+root = Path(sys.argv[2])
+with Session() as session:
+    box = Box(session, root, root / "apps/shop", root)
+    box.run("while :; do sleep 0.05; (sleep 5 &) ; done", on_stdout=None)
+"""
+
+
+def test_a_killed_executor_takes_everything_with_it(base: Path, box: Box) -> None:
+    chance = random.Random(1)
+    for _ in range(8):
+        executor = subprocess.Popen((sys.executable, "-c", _EXECUTOR, str(REPOSITORY), str(box.root)), cwd=REPOSITORY)
+        until(lambda executor=executor: bool(below(executor.pid)), lambda: "no supervisor")  # type: ignore[misc]
+        time.sleep(chance.uniform(0, 0.4))
+        tree = below(executor.pid)
+        executor.kill()
+        executor.wait()
+        until(lambda tree=tree: all(map(gone, tree)), lambda tree=tree: f"still there: {tree}")  # type: ignore[misc]
+    assert mounts_of(base) == []
+    until(lambda: processes([str(base)]) == [], lambda: f"left: {processes([str(base)])}")
+
+
+def test_many_runs_leak_nothing(base: Path, box: Box) -> None:
+    with Session() as session:
+        box.session = session
+        request = box.request()
+        assert session.run(request, command="true").exit_code == 0
+        pid = supervisor_of(session)
+        before = (len(os.listdir("/proc/self/fd")), threading.active_count(), len(os.listdir(f"/proc/{pid}/fd")))
+        for number in range(120):
+            assert session.run(request, command=f"exit {number % 3}").exit_code == number % 3
+        after = (len(os.listdir("/proc/self/fd")), threading.active_count(), len(os.listdir(f"/proc/{pid}/fd")))
+        assert after == before
+        until(lambda: below(pid) == [], lambda: f"left: {below(pid)}")
+    assert os.listdir(base / f"vx-{os.getuid()}") == []
+
+
+def test_no_descriptor_left_is_a_reason_and_passes(box: Box) -> None:
+    request = box.request()
+    with Session() as session:
+        assert session.run(request, command="true").exit_code == 0
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        taken = len(os.listdir("/proc/self/fd"))
+        seen = set()
+        for room in range(12):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (taken + room, hard))
+            try:
+                result = session.run(request, command="true")
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            assert result.exit_code == 0 or (result.exit_code == 125 and result.refusals), shown(result)
+            seen.add(result.exit_code)
+        assert 125 in seen
+        assert session.run(request, command="true").exit_code == 0
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root has no limit of processes")
+def test_no_process_left_is_a_reason_and_passes(box: Box) -> None:
+    with Session() as session:
+        request = box.request()
+        assert session.run(request, command="true").exit_code == 0
+        soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+        resource.prlimit(supervisor_of(session), resource.RLIMIT_NPROC, (1, hard))
+        result = session.run(request, command="true")
+        assert (result.exit_code, result.started) == (125, False), shown(result)
+        assert result.refusals
+        resource.prlimit(supervisor_of(session), resource.RLIMIT_NPROC, (soft, hard))
+        assert session.run(request, command="true").exit_code == 0
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root mounts a file system that is full")
+def test_a_full_temporary_directory_is_a_reason(base: Path, box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = base / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ("mount", "-t", "tmpfs", "-o", "nr_inodes=1", "tmpfs", str(small)), check=False, capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"no tmpfs can be mounted: {mounted.stderr.decode().strip()}")
+    try:
+        monkeypatch.setenv("VX_TMPDIR", str(small))
+        result = box.run("true")
+        assert (result.exit_code, result.started) == (125, False), shown(result)
+        assert "temporary directory" in result.refusals[0]
+    finally:
+        subprocess.run(("umount", "-l", str(small)), check=True)
+    monkeypatch.setenv("VX_TMPDIR", str(base))
+    assert box.run("true").exit_code == 0
