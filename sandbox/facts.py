@@ -28,6 +28,9 @@ class Files(Protocol):
     def entries(self, path: str) -> tuple[str, ...]:
         """Sorted names in a directory, without `.` and `..`; empty when it cannot be listed."""
 
+    def read(self, path: str, limit: int) -> bytes:
+        """The first `limit` bytes of a plain file that is no link; empty when it cannot be read."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFacts:

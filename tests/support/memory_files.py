@@ -18,11 +18,12 @@ class MemoryFiles:
     kinds: dict[str, Kind] = field(default_factory=lambda: {"/": Kind.DIRECTORY})
     links: dict[str, str] = field(default_factory=dict)
     children: dict[str, set[str]] = field(default_factory=dict)
+    texts: dict[str, bytes] = field(default_factory=dict)
     looked: int = 0
 
     @classmethod
-    def of(cls, *names: str, links: Mapping[str, str] | None = None) -> Self:
-        """Names ending in `/` are directories, in `=` are sockets, the rest are files."""
+    def of(cls, *names: str, links: Mapping[str, str] | None = None, texts: Mapping[str, str] | None = None) -> Self:
+        """Names ending in `/` are directories, in `=` are sockets, the rest are files; `texts` are files with text."""
         files = cls()
         for name in names:
             if name.endswith("/"):
@@ -34,6 +35,9 @@ class MemoryFiles:
         for place, text in (links or {}).items():
             files.add(place, Kind.LINK)
             files.links[place] = text
+        for place, text in (texts or {}).items():
+            files.add(place, Kind.FILE)
+            files.texts[place] = text.encode()
         return files
 
     def add(self, path: str, kind: Kind) -> None:
@@ -55,3 +59,6 @@ class MemoryFiles:
         names = tuple(sorted(self.children.get(path, ())))
         self.looked += len(names)
         return names
+
+    def read(self, path: str, limit: int) -> bytes:
+        return self.texts.get(path, b"")[:limit]
