@@ -56,9 +56,10 @@ class Root:
 
     @property
     def marker(self) -> str:
-        """The file or directory the rule found, absolute; the root itself for `project`."""
-        name = MARKERS.get(self.rule)
-        return os.path.join(self.path, name) if name else self.path
+        """The file or directory the rule found, absolute; for `project` its task file, if it has one."""
+        names = (MARKERS[self.rule],) if self.rule in MARKERS else CONFIG_NAMES
+        found = (os.path.join(self.path, name) for name in names)
+        return next((marker for marker in found if os.path.lexists(marker)), self.path)
 
     @property
     def reason(self) -> str:

@@ -31,6 +31,10 @@ def dispatch(name: str, arguments: Arguments) -> int:
         except (OSError, ValueError) as fault:
             reason = getattr(fault, "strerror", None) or str(fault)
             raise UsageError(f"-C {directory}: {reason.lower()}") from None
+    try:
+        os.getcwd()
+    except OSError:
+        raise UsageError("the working directory is gone: go to another one") from None
     room = import_module(f"vxconf.cli.{name}")
     main: Callable[[Arguments], int] = room.main
     return main(arguments)

@@ -196,7 +196,7 @@ def test_a_workspace_that_holds_home_refuses_its_blocks_once(home: Path) -> None
     make_tree(home, {"vx.toml": _task('allow.read = ["."]') + _task("", "other")})
     workspace = vxconf.load(str(home))
     (found,) = workspace.diagnostics
-    assert found.code == "VX310"
+    assert (found.code, found.file) == ("VX310", "vx.toml")
     assert "workspace.toml" in found.help
     with pytest.raises(vxconf.Refused):
         workspace.task("build").resolve()

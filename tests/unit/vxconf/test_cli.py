@@ -164,6 +164,23 @@ def test_wrong_usage_exits_2_and_names_what_was_probably_meant(root: Path, words
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("words", [["check"], ["run", "x"], ["init"]])
+def test_a_working_directory_that_is_gone_is_wrong_usage(tmp_path: Path, words: list[str]) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    program = "import os, sys; os.rmdir(os.getcwd()); os.execv(sys.argv[1], sys.argv[1:])"
+    done = subprocess.run(
+        [sys.executable, "-c", program, sys.executable, "-P", "-m", "vxconf", *words],
+        cwd=gone,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == "error: the working directory is gone: go to another one\n"
+
+
 def test_a_task_has_three_names(root: Path) -> None:
     found = {
         _vx("resolve", "apps/shop#build", cwd=root).stdout,
