@@ -205,6 +205,11 @@ def forbid_attaching() -> None:
     _checked(int(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)), "becoming undumpable")
 
 
+def permit_attaching() -> None:
+    """As every ordinary program: a process of the same user may read and trace this one."""
+    _checked(int(_libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)), "becoming dumpable")
+
+
 def drop_every_capability() -> None:
     """Empty the bounding, ambient, permitted, effective and inheritable sets."""
     with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as file:
