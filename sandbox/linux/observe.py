@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno as errors
 import os
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.contract import Access, Intent
@@ -27,6 +28,8 @@ TEXT_LIMIT = 32 << 20
 
 _PATH_MAX = 4096
 _RESOLVE_IN_ROOT = 0x10
+# a caller that is being signalled, read again after so many seconds
+_TRIES, _PAUSE = 50, 0.0001
 
 
 class _Named(NamedTuple):
@@ -124,13 +127,19 @@ class Recorder:
         self._add(thread, name, intent, hidden, hidden, follows=True)
 
     def _standing(self, thread: int) -> tuple[str, list[_Named]]:
-        text = _read(f"/proc/{thread}/syscall", 512).decode("ascii", "replace")
-        try:
-            standing = syscalls.parse_syscall_line(text)
-        except syscalls.Unreadable as error:
-            raise Gone from error
-        if standing is None:
-            return "lookup", []
+        for _ in range(_TRIES):
+            text = _read(f"/proc/{thread}/syscall", 512).decode("ascii", "replace")
+            try:
+                standing = syscalls.parse_syscall_line(text)
+            except syscalls.Unreadable as error:
+                raise Gone from error
+            if standing is not None:
+                break
+            if text.startswith("-1"):  # in no call any more: it is being killed
+                raise Gone
+            time.sleep(_PAUSE)  # a signal wakes it for a moment, and its call goes on waiting
+        else:
+            raise PermissionError("it never stands still")
         number, registers = standing
         call = syscalls.by_number(self._architecture, number)
         if call is None:
