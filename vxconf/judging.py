@@ -14,7 +14,6 @@ from sandbox import globs
 from sandbox.contract import Ignore, ResolvedSandboxConfig
 from sandbox.errors import Refusal, RequestRefused
 from sandbox.facts import Kind
-from sandbox.plan.linux import plan
 from sandbox.request import build
 from vxconf.diagnostics import CODES, Diagnostic, dotted, in_order
 from vxconf.resolve import Resolution, Surroundings, resolve
@@ -112,7 +111,7 @@ class Judged:
         """How the request is carried out on Linux; `None` for a request of another platform, or for none."""
         if self.request is None or self.request.config.platform != "linux":
             return None
-        return plan(self.request, self.files)
+        return _planned(self.request, self.files)
 
     @property
     def inert(self) -> Iterator[str]:
@@ -172,7 +171,7 @@ def judge(block: SandboxModel, document: Document, where: Setting) -> Judged:
             )
             if any(map(globs.has_wildcard, trial.config.allow_read)):
                 # only a pattern can be refused for what it would have to look at
-                plan(request, where.files)
+                _planned(request, where.files)
         except RequestRefused as fault:
             diagnostics += [
                 diagnose(r, place_of(trial.field(r.field), resolution, block), document) for r in fault.refusals
@@ -263,3 +262,9 @@ class _Trial:
                 self.config = dataclasses.replace(self.config, **{attribute: new})
                 changed = True
         return changed
+
+
+def _planned(request: Request, files: Files) -> Plan:
+    from sandbox.plan.linux import plan  # noqa: PLC0415  start-up time: most blocks are judged without one
+
+    return plan(request, files)
