@@ -65,9 +65,22 @@ def _there(name: str, directory: int) -> bool:
 
 
 def take_back(made: list[str]) -> None:
-    """Remove what `make` made, as far as it is still empty."""
+    """Remove what `make` made, as far as it is still empty and no link leads to it now."""
     for path in reversed(made):
         try:
-            os.rmdir(path)
+            _remove(path)
         except OSError:  # something is in it by now: it is not ours any more
             continue
+
+
+def _remove(path: str) -> None:
+    *above, last = filter(None, path.split("/"))
+    here = os.open("/", _DIRECTORY)
+    try:
+        for name in above:
+            below = os.open(name, _DIRECTORY, dir_fd=here)
+            os.close(here)
+            here = below
+        os.rmdir(last, dir_fd=here)
+    finally:
+        os.close(here)
