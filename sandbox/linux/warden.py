@@ -95,6 +95,7 @@ class Warden:
         self._began = 0.0
         self._deadline = time.monotonic() + _SETUP_SECONDS
         self._timed_out = False
+        self._killed = False
         self._link_open = True
         self._observer: Observer = "none"
         self._usage: resource.struct_rusage | None = None
@@ -151,8 +152,16 @@ class Warden:
                 self._reap()
             elif not self._doors.serve(fd, event):
                 self._poll.unregister(fd)
+                self._lose_door()
         if accesses := self._recorder.drain():
             _send(self._control, Seen(accesses=accesses))
+
+    def _lose_door(self) -> None:
+        """A door closes by itself after process 1 has told of the command's end; before that somebody closed it."""
+        while self._hear_inside():
+            pass
+        if self._outcome is None and not self._killed:
+            self._recorder.incomplete = self._recorder.incomplete or "what the observer watched was taken away"
 
     def _overdue(self) -> None:
         if not self._began:
@@ -177,6 +186,7 @@ class Warden:
     def _end_first(self) -> None:
         """End process 1, and everything inside with it, unless it was reaped: its number is then another's."""
         if self._first and self._usage is None:
+            self._killed = True
             os.kill(self._first, signal.SIGKILL)
 
     def _signal(self, number: int) -> None:
@@ -289,13 +299,15 @@ class Warden:
         leftovers = self._doors.close()
         if accesses := self._recorder.drain():
             _send(self._control, Seen(accesses=accesses))
+        # process 1 takes the command with it, and tells of no end
+        killed = int(signal.SIGKILL) if self._killed else None
         cpu = usage.ru_utime + usage.ru_stime - self._mark[0]
         # process 1 starts at the forked interpreter's own mark: only a peak above it is the command's
         peak = usage.ru_maxrss * 1024 if usage.ru_maxrss > self._mark[1] else None
         _send(
             self._control,
             Finished(
-                status=self._outcome[0] if self._outcome else None,
+                status=self._outcome[0] if self._outcome else killed,
                 exec_errno=self._outcome[1] if self._outcome else 0,
                 timed_out=self._timed_out,
                 cpu_ms=max(0.0, cpu * 1000),
