@@ -279,6 +279,7 @@ class _Run:
         cwd = self._options.get("cwd") or config.project
         if not os.path.isdir(cwd):
             raise NotStarted(f"the working directory {cwd} is gone", hint="restore it, or run the task elsewhere")
+        _executable(self._command, self._options.get("env") or {})
         bwrap = find_bwrap(os.environ.get("PATH", ""), self._request.workspace_root)
         temp = temporary.make(facts.temp_root)
         try:
@@ -299,7 +300,7 @@ class _Run:
                 bwrap=bwrap,
                 operations=planned.operations,
                 boundary=(boundary.project, *boundary.withheld),
-                command=("/bin/sh", "-c", self._command),
+                command=("/bin/sh", "-c", "--", self._command),
                 environment=variables,
                 cwd=cwd,
                 observer=observer,
@@ -348,6 +349,17 @@ class _Run:
             return attempt.run(self._session._hand_over)  # noqa: SLF001
         finally:
             self._session._leave(attempt)  # noqa: SLF001
+
+
+def _executable(command: str, variables: Mapping[str, str]) -> None:
+    """Refuse what no process can be given."""
+    if "\0" in command:
+        raise NotStarted(f"the command {command!r} holds a NUL character", hint="remove the character")
+    for name, value in variables.items():
+        if not name or "=" in name or "\0" in name:
+            raise NotStarted(f"{name!r} cannot be the name of a variable", hint="rename it")
+        if "\0" in value:
+            raise NotStarted(f"the variable {name} holds a NUL character", hint="remove the character")
 
 
 def _boundary(request: Request, planned: Plan, *, temp: str, mask: Callable[[str], str]) -> Boundary:
