@@ -31,6 +31,8 @@ def main(descriptor: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     requests.send(b"ready")
+    warden.task_filter("writes")
+    warden.task_filter("all")
     # what stands now is shared by every fork; collecting it would copy its pages
     gc.collect()
     gc.freeze()

@@ -9,6 +9,7 @@ Invariants:
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import resource
 import select
@@ -107,7 +108,6 @@ class Warden:
         self._wake_inside = wake_inside
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake_inside, warn_on_full_buffer=False)
-        self._anchor = anchor.start(self._spec.bwrap)
         self._link, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._link.setblocking(False)
         self._link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -116,11 +116,13 @@ class Warden:
             signal.set_wakeup_fd(-1)
             self._control.close()
             self._link.close()
-            self._anchor.gate.close()
             os.close(wake)
             os.close(wake_inside)
-            _build(self._spec, inside, anchored=self._anchor.inside, stdio=self._stdio, limits=limits)
+            _build(self._spec, inside, stdio=self._stdio, limits=limits)
         inside.close()
+        # the fork above is a third of bubblewrap's own time, so it is made beside it
+        self._anchor = anchor.start(self._spec.bwrap)
+        self._link.send(b"%d" % self._anchor.inside)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
         for fd in set(self._stdio):
             os.close(fd)
@@ -333,12 +335,19 @@ def _receive(link: socket.socket) -> tuple[bytes, list[int], int]:
     return word, fds, sender
 
 
-def _build(
-    spec: Spec, link: socket.socket, *, anchored: int, stdio: tuple[int, int, int], limits: tuple[int, int]
-) -> NoReturn:
-    """The joiner's whole life."""
+@functools.cache
+def task_filter(notify: filters.Notify) -> bytes:
+    """The filter of every task on this machine; the supervisor has it ready before it forks."""
+    return filters.program(ARCHITECTURES[os.uname().machine], notify=notify, refuse_unix_sockets=True)
+
+
+def _build(spec: Spec, link: socket.socket, *, stdio: tuple[int, int, int], limits: tuple[int, int]) -> NoReturn:
+    """The joiner's whole life; the first word it hears is the anchor's number, or none comes."""
     try:
-        inner, device = joiner.enter(anchored, fuse=spec.observer in ("auto", "mask"))
+        anchored = link.recv(_WORD)
+        if not anchored:
+            os._exit(0)
+        inner, device = joiner.enter(int(anchored), fuse=spec.observer in ("auto", "mask"))
         masked = isinstance(device, int)
         if isinstance(device, OSError) and spec.observer == "mask":
             raise NotStarted(f"/dev/fuse cannot be opened: {device.strerror or device}")  # noqa: TRY301
@@ -353,7 +362,7 @@ def _build(
             return mount
 
         joiner.mount_plan(spec.operations, nest)
-        program = filters.program(ARCHITECTURES[os.uname().machine], notify=notify, refuse_unix_sockets=True)
+        program = task_filter(notify)
         first = os.fork()
         if first == 0:
             for number, fd in enumerate([os.dup(fd) for fd in stdio]):
