@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox import paths, refusals, stores
+from sandbox import paths, refusals, stores, walls
+from sandbox.dependencies import Limits, Listed, Search, Withheld
 from sandbox.errors import Refusal, RequestRefused
 from sandbox.facts import Kind
-from sandbox.writes import Judge, Wall, unusable
+from sandbox.walls import Wall
+from sandbox.writes import Judge, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sandbox.contract import ResolvedSandboxConfig
+    from sandbox.dependencies import Granted, Projects
     from sandbox.facts import Files, HostFacts
 
 #: Fields nothing enforces yet, by attribute: the JSON key and the code. A config that sets one is
@@ -54,7 +57,10 @@ class Request:
         reads: implied read grants.
         walls: places a grant above them does not open, existing or not.
         stores: credential stores that exist.
+        around: checkouts that hold the workspace or share its repository; they show nothing but what is granted.
         links: links the grants were spelled through, each as its place and its text.
+        withheld: linked packages the task's cache key does not answer for.
+        reported: directories outside the project whose denials count as if they were in it.
         keyed: directories of the projects the task's cache key answers for; `None` when it has no cache.
     """
 
@@ -64,7 +70,10 @@ class Request:
     reads: tuple[Implied, ...] = ()
     walls: tuple[Wall, ...] = ()
     stores: tuple[Wall, ...] = ()
+    around: tuple[Wall, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
+    withheld: tuple[Withheld, ...] = ()
+    reported: tuple[str, ...] = ()
     keyed: frozenset[str] | None = None
 
 
@@ -76,9 +85,12 @@ def build(
     facts: HostFacts,
     keyed: Iterable[str] | None = None,
     nested: Iterable[str] = (),
+    projects: Projects | None = None,
     dependency_outputs: Iterable[str] = (),
+    dependency_reported: Iterable[str] = (),
     cache_dir: str | None = None,
     links: Iterable[tuple[str, str]] = (),
+    linked: bool = True,
 ) -> Request:
     """Judge a config against the file system; nothing is created.
 
@@ -89,55 +101,106 @@ def build(
         facts: the rest of what is known of the machine.
         keyed: directories of the projects the task's cache key answers for; `None` when it has no cache.
         nested: directories of the workspace's projects; those inside this task's project become walls.
+        projects: the same as something to ask, for a workspace too large to be listed; `nested` is then not looked at.
         dependency_outputs: files and directories other tasks made for this one.
+        dependency_reported: directories those are in, whose denials are this task's matter.
         cache_dir: where the run keeps its cache, when that is not `.vx/cache`.
         links: links the grants were spelled through, so that both names work.
+        linked: whether dependencies are looked for; a config that is only judged needs none, and they refuse nothing.
 
     Raises:
         RequestRefused: with every reason found, in the order of the config.
     """
     root = paths.canonical(workspace_root, files)
-    walls = tuple(_walls(root, config.project, nested, cache_dir, files))
+    if projects is None:
+        listed = tuple(dict.fromkeys(path for given in nested for path in (given, paths.canonical(given, files))))
+        projects = Listed(listed)
+    fixed = walls.fixed(root, cache_dir=cache_dir, files=files)
+    inside = walls.nested(config.project, projects.below(config.project), files)
     found = tuple(
         Wall(path=path, reason=f"the credential store ~/{name}")
         for path, name in stores.existing(facts.home, root, files)
     )
-    judge = Judge(config=config, facts=facts, files=files, walls=walls, stores=found)
+    judge = Judge(config=config, facts=facts, files=files, walls=(*fixed, *inside), stores=found)
     refused = (*_misplaced(config, root, facts, files), *_unreadable(config), *judge.judge()[1], *_not_built(config))
     if refused:
         raise RequestRefused(refused)
-    dependencies = tuple(_dependencies(config.project, root, walls, files))
-    through = [link for place, _ in dependencies for link in paths.links_on(place, files)]
-    reads = (*(read for _, read in dependencies), *_outputs(dependency_outputs, files))
+    around = walls.around(root, facts.home, files)
+    key = None if keyed is None else frozenset(paths.canonical(path, files) for path in keyed)
+    search = Search(
+        Limits(
+            project=config.project,
+            root=root,
+            home=facts.home,
+            temp_root=facts.temp_root,
+            closed=tuple(wall.path for wall in fixed),
+            stores=tuple(store.path for store in found),
+            around=tuple(wall.path for wall in around),
+            keyed=key,
+        ),
+        files,
+        projects,
+    )
+    if linked:
+        search.run()
+    granted = tuple(search.granted.values())
+    stopped = _stopped(inside, granted, key=key, projects=projects, project=config.project, files=files)
+    reads = (*(Implied(path=one.path, reason=one.reason) for one in granted), *_outputs(dependency_outputs, files))
     return Request(
         config=config,
         workspace_root=root,
         facts=facts,
         # of several reasons for one path the first counts
         reads=tuple({read.path: read for read in reversed(reads)}.values())[::-1],
-        walls=walls,
+        walls=(*fixed, *stopped),
         stores=found,
-        links=tuple(dict.fromkeys((*links, *through))),
-        keyed=None if keyed is None else frozenset(paths.canonical(path, files) for path in keyed),
+        around=around,
+        links=tuple(dict.fromkeys((*links, *_through(granted, files)))),
+        withheld=tuple(search.withheld.values()),
+        reported=tuple(
+            dict.fromkeys(
+                (
+                    *search.withheld,
+                    *(wall.path for wall in stopped if not paths.under(wall.path, config.project)),
+                    *(paths.canonical(path, files) for path in dependency_reported),
+                )
+            )
+        ),
+        keyed=key,
     )
 
 
-def _walls(root: str, project: str, nested: Iterable[str], cache_dir: str | None, files: Files) -> Iterator[Wall]:
-    seen: set[str] = set()
-    found = [
-        (paths.join(root, ".git"), "the repository's data", False),
-        (paths.join(root, ".vx", "cache"), "the cache", True),
+def _stopped(
+    inside: tuple[Wall, ...],
+    granted: tuple[Granted, ...],
+    *,
+    key: frozenset[str] | None,
+    projects: Projects,
+    project: str,
+    files: Files,
+) -> tuple[Wall, ...]:
+    """The nested projects that are walls: this project's own, and those in granted packages no key answers for."""
+    packages = [one.path for one in granted if projects.is_project(one.path)]
+    kept = [
+        wall
+        for wall in inside
+        if not any(paths.under(wall.path, package) for package in packages)
+        or (key is not None and wall.path not in key)
     ]
-    if cache_dir is not None:
-        found.append((paths.canonical(cache_dir, files), "the cache directory of the run", True))
-    inside = (paths.canonical(path, files) for path in nested)
-    found += [(path, "the nested project", False) for path in sorted(inside) if paths.under(path, project)]
-    for path, reason, closed in found:
-        # a wall that is a link hides its name and, in the workspace, what it leads to
-        for place in (path, paths.canonical(path, files)):
-            if place not in seen and paths.under(place, root):
-                seen.add(place)
-                yield Wall(path=place, reason=reason, closed=closed)
+    if key is not None:
+        for package in packages:
+            if not paths.at_or_under(package, project):
+                kept += (w for w in walls.nested(package, projects.below(package), files) if w.path not in key)
+    return tuple({wall.path: wall for wall in kept}.values())
+
+
+def _through(granted: tuple[Granted, ...], files: Files) -> Iterator[tuple[str, str]]:
+    """The links that lead to what was granted, but for those a grant shows anyway."""
+    shown = {one.path for one in granted}
+    for one in granted:
+        for place, target in paths.links_on(one.place, files):
+            if shown.isdisjoint(paths.parents(place)):
+                yield place, target
 
 
 def _misplaced(config: ResolvedSandboxConfig, root: str, facts: HostFacts, files: Files) -> Iterator[Refusal]:
@@ -211,23 +274,6 @@ def _not_built(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
                 code=code,
                 hint=f"remove {field} from the sandbox block",
             )
-
-
-def _dependencies(project: str, root: str, walls: tuple[Wall, ...], files: Files) -> Iterator[tuple[str, Implied]]:
-    """Each place dependencies are looked for, with what may be read for it."""
-    for place in dict.fromkeys((paths.join(project, "node_modules"), paths.join(root, "node_modules"))):
-        real = paths.canonical(place, files)
-        if files.kind(real) is not Kind.DIRECTORY:
-            continue
-        if real == place or _may_stand_for_dependencies(real, project, root, walls):
-            yield place, Implied(path=real, reason=f"the dependencies in {place}")
-
-
-def _may_stand_for_dependencies(real: str, project: str, root: str, walls: tuple[Wall, ...]) -> bool:
-    """Whether a `node_modules` that is a link may open what it leads to: never a way around a wall."""
-    if paths.at_or_under(project, real) or paths.at_or_under(root, real):
-        return False
-    return not any(paths.at_or_under(real, wall.path) or paths.at_or_under(wall.path, real) for wall in walls)
 
 
 def _outputs(dependency_outputs: Iterable[str], files: Files) -> Iterator[Implied]:

@@ -14,21 +14,7 @@ if TYPE_CHECKING:
 
     from sandbox.contract import ResolvedSandboxConfig
     from sandbox.facts import Files, HostFacts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wall:
-    """A place a grant above it does not open.
-
-    Attributes:
-        path: canonical.
-        reason: a noun phrase for people.
-        closed: no write grant may name it or anything in it either.
-    """
-
-    path: str
-    reason: str
-    closed: bool = False
+    from sandbox.walls import Wall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

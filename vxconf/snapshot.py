@@ -17,6 +17,7 @@ class Snapshot(HostFiles):
         self._kinds: dict[str, Kind | None] = {}
         self._links: dict[str, str] = {}
         self._entries: dict[str, tuple[str, ...]] = {}
+        self._texts: dict[tuple[str, int], bytes] = {}
 
     def kind(self, path: str) -> Kind | None:
         """The kind of the name itself."""
@@ -37,3 +38,9 @@ class Snapshot(HostFiles):
         if path not in self._entries:
             self._entries[path] = super().entries(path)
         return self._entries[path]
+
+    def read(self, path: str, limit: int) -> bytes:
+        """The first bytes of a plain file."""
+        if (path, limit) not in self._texts:
+            self._texts[path, limit] = super().read(path, limit)
+        return self._texts[path, limit]

@@ -72,6 +72,9 @@ def _hide(request: Request, files: Files, tree: Tree, temp: str | None) -> None:
     for wall in request.walls:
         if files.kind(wall.path) is not None:
             tree.hide(wall.path, "absent", Origin(reason=f"{wall.reason} is a wall"))
+    for wall in request.around:
+        if files.kind(wall.path) is Kind.DIRECTORY:
+            tree.hide(wall.path, "content", Origin(reason=f"{wall.reason} is a wall"))
     for store in request.stores:
         tree.hide(store.path, "blank", Origin(reason=f"{store.reason} is closed unless a grant names it"))
 

@@ -11,7 +11,7 @@ from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
 from sandbox.plan.model import Plan
 from sandbox.plan.ops import Bind, Cover, Empty, Operation, Origin, ReadOnlyRoot, Seal, Way
-from sandbox.writes import Wall
+from sandbox.walls import Wall
 
 P = "/ws/apps/shop"
 GRANT = Origin(field="allowRead[0]")

@@ -19,7 +19,7 @@ from sandbox.judge.verdict import Judge
 from sandbox.plan import ops
 from sandbox.plan.model import Plan
 from sandbox.plan.ops import Operation, Origin
-from sandbox.writes import Wall
+from sandbox.walls import Wall
 
 ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
 CASES = sorted(p for p in (ROOT / "fixtures/accesses").glob("*.json") if not p.name.endswith(".expected.json"))

@@ -12,7 +12,7 @@ from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
 from sandbox.plan.model import Plan
 from sandbox.plan.ops import Bind, Cover, Operation, Origin, ReadOnlyRoot
-from sandbox.writes import Wall
+from sandbox.walls import Wall
 
 P = "/ws/apps/shop"
 IMPLIED = Origin(reason="fixture")
