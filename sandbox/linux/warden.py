@@ -118,7 +118,10 @@ class Warden:
             self._link.close()
             os.close(wake)
             os.close(wake_inside)
-            _build(self._spec, inside, stdio=self._stdio, limits=limits)
+            # the first word is the anchor's number; none comes when there is no anchor
+            if anchored := inside.recv(_WORD):
+                _build(self._spec, inside, anchored=int(anchored), stdio=self._stdio, limits=limits)
+            os._exit(0)
         inside.close()
         # the fork above is a third of bubblewrap's own time, so it is made beside it
         self._anchor = anchor.start(self._spec.bwrap)
@@ -341,13 +344,12 @@ def task_filter(notify: filters.Notify) -> bytes:
     return filters.program(ARCHITECTURES[os.uname().machine], notify=notify, refuse_unix_sockets=True)
 
 
-def _build(spec: Spec, link: socket.socket, *, stdio: tuple[int, int, int], limits: tuple[int, int]) -> NoReturn:
-    """The joiner's whole life; the first word it hears is the anchor's number, or none comes."""
+def _build(
+    spec: Spec, link: socket.socket, *, anchored: int, stdio: tuple[int, int, int], limits: tuple[int, int]
+) -> NoReturn:
+    """The joiner's whole life."""
     try:
-        anchored = link.recv(_WORD)
-        if not anchored:
-            os._exit(0)
-        inner, device = joiner.enter(int(anchored), fuse=spec.observer in ("auto", "mask"))
+        inner, device = joiner.enter(anchored, fuse=spec.observer in ("auto", "mask"))
         masked = isinstance(device, int)
         if isinstance(device, OSError) and spec.observer == "mask":
             raise NotStarted(f"/dev/fuse cannot be opened: {device.strerror or device}")  # noqa: TRY301
