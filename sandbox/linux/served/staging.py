@@ -33,6 +33,7 @@ class Staging:
         fd = self._areas.get(directory, -1)
         if fd < 0 and make and self._root >= 0:
             name = f"{len(self._areas):x}"
+            # one that is there belongs to somebody else: the directory was to be empty
             os.mkdir(name, 0o700, dir_fd=self._root)
             fd = self._areas[directory] = os.open(name, _DIRECTORY, dir_fd=self._root)
         return fd
