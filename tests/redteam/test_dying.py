@@ -22,6 +22,8 @@ from tests.redteam.conftest import Box, processes, shown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sandbox import RunResult
+
 _SECONDS = 15.0
 
 
@@ -76,16 +78,16 @@ def supervisor_of(session: Session) -> int:
 
 @pytest.mark.parametrize("victim", ["supervisor", "warden", "process 1", "the command", "anything", "at the start"])
 def test_a_killed_part_leaves_nothing_and_is_no_pass(base: Path, box: Box, victim: str) -> None:
-    chance = random.Random(victim)
+    chance = random.Random(victim)  # noqa: S311  a choice that can be repeated
     with Session() as session:
         box.session = session
         assert box.run("true").exit_code == 0
         root = supervisor_of(session)
         for _ in range(5):
-            results = []
+            results: list[RunResult] = []
             ready = threading.Event()
             thread = threading.Thread(
-                target=lambda ready=ready, results=results: results.append(  # type: ignore[misc]
+                target=lambda ready=ready, results=results: results.append(
                     box.run("echo ready; while :; do sleep 0.05; done; exit 0", on_stdout=lambda _: ready.set())
                 )
             )
@@ -95,7 +97,10 @@ def test_a_killed_part_leaves_nothing_and_is_no_pass(base: Path, box: Box, victi
                     ready.wait(_SECONDS)
                 else:
                     time.sleep(chance.uniform(0, 0.05))
-                until(lambda: bool(below(root)) or not thread.is_alive(), lambda: "nothing was started")
+                until(
+                    lambda root=root, thread=thread: bool(below(root)) or not thread.is_alive(),  # type: ignore[misc]
+                    lambda: "nothing was started",
+                )
                 tree = below(root)
                 targets = [chance.choice(tree)] if tree else []
             else:
@@ -143,7 +148,7 @@ with Session() as session:
 
 
 def test_a_killed_executor_takes_everything_with_it(base: Path, box: Box) -> None:
-    chance = random.Random(1)
+    chance = random.Random(1)  # noqa: S311  a choice that can be repeated
     for _ in range(8):
         executor = subprocess.Popen((sys.executable, "-c", _EXECUTOR, str(REPOSITORY), str(box.root)), cwd=REPOSITORY)
         until(lambda executor=executor: bool(below(executor.pid)), lambda: "no supervisor")  # type: ignore[misc]

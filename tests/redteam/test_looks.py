@@ -82,7 +82,10 @@ def test_links_out_of_grants_and_hidden_interpreters_open_nothing(each_box: Box)
 
 
 def test_a_storm_of_names_is_never_a_pass(each_box: Box) -> None:
-    code = "import os\\nfor n in range(4000):\\n try: os.stat(f'x{n}')\\n except OSError: pass\\ntry: open('secret.txt')\\nexcept OSError: pass"
+    code = (
+        "import os\\nfor n in range(4000):\\n try: os.stat(f'x{n}')\\n except OSError: pass\\n"
+        "try: open('secret.txt')\\nexcept OSError: pass"
+    )
     python = sys._base_executable  # type: ignore[attr-defined]
     result = each_box.run(f"""printf "{code}" | {python} -I -S -""")
     assert result.exit_code == 1, shown(result)

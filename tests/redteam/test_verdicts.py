@@ -25,7 +25,10 @@ def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_swallowed_denial_is_no_pass_whoever_meets_it(each_box: Box) -> None:
     for command in (
         "cat secret.txt 2>/dev/null; exit 0",
-        "(setsid sh -c '(cat secret.txt; echo met > out/met) &' &) 2>/dev/null; until [ -e out/met ]; do sleep 0.02; done; rm out/met",
+        (
+            "(setsid sh -c '(cat secret.txt; echo met > out/met) &' &) 2>/dev/null;"
+            " until [ -e out/met ]; do sleep 0.02; done; rm out/met"
+        ),
         "trap '' TERM HUP INT; cat secret.txt 2>/dev/null; kill -9 -1 2>/dev/null; exit 0",
         "cat secret.txt >/dev/null 2>&1 & wait; exec 0<&- 1>&- 2>&-; exit 0",
         "kill -STOP 1; kill -KILL 1; kill -RTMIN 1; cat secret.txt; exit 0",
@@ -135,7 +138,8 @@ def test_runs_side_by_side_hide_from_each_other(each_box: Box) -> None:
     def one(name: str) -> None:
         results.append(
             each_box.run(
-                f'echo "of {name}" > "$TMPDIR/own"; touch out/{name}; until [ -e out/a ] && [ -e out/b ]; do sleep 0.02; done;'
+                f'echo "of {name}" > "$TMPDIR/own"; touch out/{name};'
+                " until [ -e out/a ] && [ -e out/b ]; do sleep 0.02; done;"
                 ' ls "$TMPDIR/.."; cat "$TMPDIR"/../*/own; ls /proc | grep -c "^[0-9]"; sleep 0.2'
             )
         )

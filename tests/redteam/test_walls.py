@@ -78,7 +78,7 @@ def test_process_1_is_out_of_reach(each_box: Box) -> None:
     assert result.command_exit_code == 42, shown(result)
     seen = told.pop("processes")
     after = told.pop("after")
-    assert [p["Pid"] for p in seen][0] == "1"
+    assert seen[0]["Pid"] == "1"
     assert len(seen) <= 4, f"more than process 1, the shell and this: {seen}"
     assert len(after) == len(seen), "process 1 no longer reaps"
     for process in seen:
@@ -102,7 +102,7 @@ def test_a_mode_without_an_observer_has_the_same_walls(box: Box) -> None:
 
 def test_everything_is_read_only_but_what_is_granted(each_box: Box) -> None:
     result = each_box.run("cat /proc/self/mountinfo")
-    mounts = {}
+    mounts: dict[str, tuple[set[str], str]] = {}
     for line in result.stdout.decode().splitlines():
         before, _, behind = line.partition(" - ")
         place, options = before.split()[4:6]
@@ -114,9 +114,9 @@ def test_everything_is_read_only_but_what_is_granted(each_box: Box) -> None:
         if "ro" not in options and kind != "fuse" and not own.fullmatch(place)
     ]
     assert writable == []
-    for place, (options, _) in mounts.items():
-        assert "nosuid" in options, place
-        assert "nodev" in options or place.startswith("/dev"), place
+    for place, (given, _) in mounts.items():
+        assert "nosuid" in given, place
+        assert "nodev" in given or place.startswith("/dev"), place
     assert "ro" in mounts["/proc/sys"][0]
 
 

@@ -10,10 +10,13 @@ import platform
 import signal
 import struct
 import sys
-from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 sys.path.insert(0, sys.argv[1])
-from sandbox.linux.numbers import ARCHITECTURES  # noqa: E402
+from sandbox.linux.numbers import ARCHITECTURES
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NUMBERS = ARCHITECTURES[platform.machine()].numbers
@@ -52,7 +55,7 @@ def walk() -> list[dict[str, str]]:
 
 told["processes"] = walk()
 for entry in ("mem", "environ", "maps", "auxv", "syscall", "stack"):
-    attempt(f"read {entry}", lambda entry=entry: open(f"/proc/1/{entry}", "rb").read(1))  # type: ignore[misc]
+    attempt(f"read {entry}", lambda entry=entry: os.read(os.open(f"/proc/1/{entry}", os.O_RDONLY), 1))  # type: ignore[misc]
 for entry in ("root", "cwd", "exe", "fd/3", "ns/mnt"):
     attempt(f"readlink {entry}", lambda entry=entry: os.readlink(f"/proc/1/{entry}"))  # type: ignore[misc]
 attempt("list fd", lambda: os.listdir("/proc/1/fd"))
@@ -89,6 +92,6 @@ for _ in range(200):
     os.sched_yield()
     signal.sigtimedwait([], 0.01)
 told["after"] = walk()
-print(json.dumps(told))
+sys.stdout.write(json.dumps(told))
 sys.stdout.flush()
 os._exit(42)

@@ -11,10 +11,13 @@ import signal
 import struct
 import sys
 import threading
-from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 sys.path.insert(0, sys.argv[1])
-from sandbox.linux.numbers import ARCHITECTURES  # noqa: E402
+from sandbox.linux.numbers import ARCHITECTURES
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NUMBERS = ARCHITECTURES[platform.machine()].numbers
@@ -88,7 +91,7 @@ def callers() -> None:
     ):
         pid = os.fork()
         if pid == 0:
-            prepare()  # type: ignore[operator]
+            prepare()
             try:
                 read(f"{HERE}/from {label}")
             except OSError:
@@ -175,4 +178,4 @@ race()
 storm()
 killed()
 odd()
-print(json.dumps(told))
+sys.stdout.write(json.dumps(told))

@@ -13,10 +13,13 @@ import signal
 import socket
 import struct
 import sys
-from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 sys.path.insert(0, sys.argv[1])
-from sandbox.linux.numbers import ARCHITECTURES  # noqa: E402
+from sandbox.linux.numbers import ARCHITECTURES
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NUMBERS = ARCHITECTURES[platform.machine()].numbers
@@ -181,4 +184,4 @@ kernel()
 settings()
 foreign()
 sockets()
-print(json.dumps(told))
+sys.stdout.write(json.dumps(told))
