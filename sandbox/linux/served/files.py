@@ -60,6 +60,8 @@ class Handles:
 
     def add(self, handle: Handle) -> int:
         """Its number."""
+        if handle.node is not None:
+            handle.node.handles += 1
         number, self._next = self._next, self._next + 1
         self._handles[number] = handle
         return number
@@ -78,7 +80,12 @@ class Handles:
     def close(self, number: int) -> None:
         """Forget a handle."""
         handle = self._handles.pop(number, None)
-        if handle is not None and handle.fd >= 0:
+        if handle is None:
+            return
+        if handle.node is not None:
+            handle.node.handles -= 1
+            handle.node.changed = os.fstat(handle.fd).st_ctime_ns
+        if handle.fd >= 0:
             os.close(handle.fd)
 
 

@@ -224,6 +224,8 @@ def _move(server: Server, source: Spot, target: Spot, flags: int) -> None:
     moved, replaced = table.known(source.fd, source.name), table.known(target.fd, target.name)
     if replaced is not moved and not flags & _EXCHANGE:
         table.pin(replaced)
+    if moved is not None and moved.fd < 0:
+        table.descriptor(moved)  # held from now on: renaming changes what it would be known by
     kernel.rename(source.fd, source.name, target.fd, target.name, flags)
     if moved is not None:
         moved.place = moved.place and target.place

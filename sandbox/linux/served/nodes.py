@@ -35,6 +35,8 @@ class Node:
         fd: an O_PATH descriptor, -1 while it is given up.
         way: for a directory shown only as the way to matches its path as the task sees it, else empty.
         seen: modification time and size as this server last left or showed them.
+        handles: how many of its handles are open.
+        changed: when its inode last changed, as it was when the descriptor was given up.
     """
 
     number: int
@@ -45,6 +47,17 @@ class Node:
     way: str = ""
     lookups: int = 0
     seen: tuple[int, int] = (-1, -1)
+    handles: int = 0
+    changed: int = 0
+
+    def is_still(self, found: os.stat_result) -> bool:
+        """Whether an inode of this number is this one: a number is given again once nothing holds its inode."""
+        if self.fd >= 0 or self.handles:
+            return True
+        if stat.S_IFMT(found.st_mode) != self.kind:
+            return False
+        # a working directory must survive what the host does in it; what is in it is looked up anew
+        return self.kind == stat.S_IFDIR or found.st_ctime_ns == self.changed
 
 
 def magic(fd: int) -> str:
@@ -93,7 +106,7 @@ class Table:
         """Look a name up in the directory of the host that is open as `directory`; counts as one lookup."""
         found = os.stat(name, dir_fd=directory, follow_symlinks=False)
         node = self._keys.get((found.st_dev, found.st_ino, way))
-        if node is None:
+        if node is None or not node.is_still(found):
             fd = os.open(name, _HOLD, dir_fd=directory)
             return self._hold(fd, place, way)
         node.place = node.place and place
@@ -109,7 +122,7 @@ class Table:
         found = os.fstat(fd)
         key = (found.st_dev, found.st_ino, way)
         node = self._keys.get(key)
-        if node is None:
+        if node is None or not node.is_still(found):
             node = Node(self._next, key, stat.S_IFMT(found.st_mode), fd, place, way)
             self._next += 1
             self._nodes[node.number] = self._keys[key] = node
@@ -128,6 +141,7 @@ class Table:
             node = self._nodes[number]
             if node.place is not None:  # else nothing leads back to it
                 del self._held[number]
+                node.changed = os.fstat(node.fd).st_ctime_ns
                 os.close(node.fd)
                 node.fd = -1
 
@@ -145,7 +159,7 @@ class Table:
             except FileNotFoundError as error:
                 raise stale() from error
             found = os.fstat(fd)
-            if (found.st_dev, found.st_ino) != node.key[:2]:
+            if (found.st_dev, found.st_ino) != node.key[:2] or not node.is_still(found):
                 os.close(fd)
                 raise stale()
             node.fd = fd
@@ -176,7 +190,9 @@ class Table:
             return
         node.lookups -= lookups
         if node.lookups <= 0:
-            del self._nodes[number], self._keys[node.key]
+            del self._nodes[number]
+            if self._keys.get(node.key) is node:
+                del self._keys[node.key]
             self._held.pop(number, None)
             if node.fd >= 0:
                 os.close(node.fd)

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from sandbox import globs
+from sandbox.linux.masktree import MaskTree
+from sandbox.plan.names import Granted
+from sandbox.plan.ops import Bind, Cover, Name, Names, Origin
+
+O = Origin(reason="test")  # noqa: E741  one letter keeps the plans below readable
+GRANTED = Granted(
+    (
+        Cover(path="/ws", origin=O),
+        Name(path="/ws/p/dist", origin=O),
+        Names(path="/ws/p/gen", pattern="/ws/p/gen/*.py", origin=O),
+        Names(path="/ws/p/src", pattern="/ws/p/src/**/*.tsbuildinfo", origin=O),
+        Names(path="/ws/p/far", pattern="/ws/p/far/*/x/y", origin=O),
+    )
+)
+
+
+@pytest.mark.parametrize("granted", [GRANTED, pickle.loads(pickle.dumps(GRANTED))], ids=["made", "sent"])  # noqa: S301
+def test_what_is_granted_served_and_staged(granted: Granted) -> None:
+    assert granted
+    assert all(
+        map(granted.granted, ("/ws/p/dist", "/ws/p/gen/a.py", "/ws/p/src/a.tsbuildinfo", "/ws/p/src/d/e/a.tsbuildinfo"))
+    )
+    assert not any(
+        map(granted.granted, ("/ws/p/dist/a", "/ws/p/gen", "/ws/p/gen/d/a.py", "/ws/p/src/a.ts", "/ws/q/dist"))
+    )
+    assert granted.served("/ws/p/dist/a/b")
+    assert not granted.served("/ws/p/gen/b.txt")
+    assert all(map(granted.stages, ("/ws/p", "/ws/p/gen", "/ws/p/src", "/ws/p/src/d", "/ws/p/far/1/x")))
+    assert not any(
+        map(granted.stages, ("/ws", "/ws/p/dist", "/ws/p/gen/d", "/ws/p/far", "/ws/p/far/1", "/ws/p/far/1/z"))
+    )
+    assert all(map(granted.leads, ("/ws/p/gen", "/ws/p/src/d/e", "/ws/p/far", "/ws/p/far/1", "/ws/p/far/1/x")))
+    assert not any(map(granted.leads, ("/ws/p", "/ws/p/gen/d", "/ws/p/far/1/z", "/ws/p/far/1/x/y")))
+
+
+def test_no_names_are_granted_by_other_operations() -> None:
+    assert not Granted((Cover(path="/ws", origin=O),))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "directory", "expected"),
+    [
+        ("/a/*", "/a", (True, False)),
+        ("/a/*/b", "/a", (False, True)),
+        ("/a/*/b", "/a/x", (True, False)),
+        ("/a/**/b", "/a", (True, True)),
+        ("/a/**/b/c", "/a", (False, True)),
+        ("/a/**/b/c", "/a/b", (True, True)),
+        ("/a/*/", "/a", (True, True)),
+        ("/a/{b,c}.txt", "/a", (True, False)),
+        ("/a/*", "/b", (False, False)),
+        ("a/*", "/a", (False, False)),
+    ],
+)
+def test_where_a_pattern_may_match(pattern: str, directory: str, expected: tuple[bool, bool]) -> None:
+    assert globs.matcher((pattern,)).leads(directory) == expected
+
+
+def test_nothing_is_placed_at_a_served_name_or_below() -> None:
+    with pytest.raises(ValueError, match="/ws/dist is served by name"):
+        MaskTree(
+            (Name(path="/ws/dist", origin=O), Bind(path="/ws/dist/lib", directory=True, origin=O)),
+            remember_missing=lambda _path: True,
+        )
+
+
+def test_each_operation_says_what_it_does() -> None:
+    assert Name(path="/ws/dist", origin=O).describe() == "serve the name /ws/dist writable, whatever it becomes"
+    described = Names(path="/ws/gen", pattern="/ws/gen/*.py", origin=O).describe()
+    assert described == "serve every name that matches /ws/gen/*.py writable"
