@@ -55,6 +55,22 @@ class Granted:
         """Whether a granted name may stand directly in `directory`, so that other names there are staged."""
         return directory in self._held or self._leads(directory)[0]
 
+    def beside(self, path: str) -> bool:
+        """Whether what the task makes at `path` is staged: in a directory that may hold a granted name, or below that.
+
+        Where the plan itself places something at `path` or above it, that decides instead.
+        """
+        if self.served(path):
+            return False
+        return any(
+            self.stages(paths.parent(place)) and (place == path or not self.leads(place)) and not self._leads_on(place)
+            for place in (path, *paths.parents(path))
+            if place != "/"
+        )
+
+    def _leads_on(self, place: str) -> bool:
+        return any(paths.at_or_under(head, place) for head, _ in self._patterns)
+
     def leads(self, directory: str) -> bool:
         """Whether a pattern may match something further below `directory`'s own names, or in it.
 

@@ -40,6 +40,15 @@ def test_what_is_granted_served_and_staged(granted: Granted) -> None:
     assert not any(map(granted.leads, ("/ws/p", "/ws/p/gen/d", "/ws/p/far/1/z", "/ws/p/far/1/x/y")))
 
 
+def test_what_lands_in_staging() -> None:
+    staged = ("/ws/p/tmp", "/ws/p/tmp/a/b", "/ws/p/gen/x.txt", "/ws/p/gen/d/x", "/ws/p/src/a.ts", "/ws/p/far/1/x/z")
+    assert all(map(GRANTED.beside, staged))
+    assert not any(
+        map(GRANTED.beside, ("/ws/p", "/ws/q", "/ws/p/dist", "/ws/p/dist/a", "/ws/p/gen", "/ws/p/far/1", "/"))
+    )
+    assert not any(map(GRANTED.beside, ("/ws/p/far/1/z", "/ws/other/p/x", "/ws/p/gen/a.py")))
+
+
 def test_no_names_are_granted_by_other_operations() -> None:
     assert not Granted((Cover(path="/ws", origin=O),))
 

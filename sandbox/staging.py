@@ -1,0 +1,113 @@
+"""EFFECT: a run's staging area in the workspace, for what a task makes beside granted names, and its removal.
+
+It lies on the workspace's own file system, so that a name moves from it into place in one step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import tempfile
+from dataclasses import dataclass
+
+from sandbox import temporary
+from sandbox.errors import NotStarted
+
+_WHERE = (".vx", "tmp")
+_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """One run's area.
+
+    Attributes:
+        path: absolute; the directory holds a `.gitignore` that covers it whole.
+        fd: keeps the lock that says its run lives.
+        made: the directories above it that were made for it, parents first.
+    """
+
+    path: str
+    fd: int
+    made: tuple[str, ...]
+
+    def remove(self) -> None:
+        """Remove it with all it holds, and what was made for it if nothing else is there."""
+        temporary.remove(self.path)
+        os.close(self.fd)
+        for directory in dict.fromkeys((os.path.dirname(self.path), *reversed(self.made))):
+            with contextlib.suppress(OSError):
+                os.rmdir(directory)
+
+
+def make(workspace: str) -> Area:
+    """A new area below `.vx/tmp`; what runs that were killed left there is removed first.
+
+    Args:
+        workspace: canonical.
+
+    Raises:
+        NotStarted: it cannot be made, or `.vx` or `.vx/tmp` is no real directory.
+    """
+    while True:
+        try:
+            return _made(workspace)
+        except FileNotFoundError as error:
+            # another run has just removed the empty directory; a workspace that is gone is another matter
+            if os.path.isdir(workspace):
+                continue
+            raise NotStarted(f"the workspace {workspace} is gone", hint="restore it") from error
+
+
+def _made(workspace: str) -> Area:
+    here, made = workspace, []
+    try:
+        for name in _WHERE:
+            here = f"{here.rstrip('/')}/{name}"
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(here, 0o777)
+                made.append(here)
+            directory = os.open(here, _LIST)
+            if name != _WHERE[-1]:
+                os.close(directory)
+        try:
+            # an area is locked before anybody else may sweep
+            fcntl.flock(directory, fcntl.LOCK_EX)
+            _sweep(here)
+            path = tempfile.mkdtemp(prefix="run-", dir=here)
+            fd = os.open(path, _LIST)
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        finally:
+            os.close(directory)
+        with open(f"{path}/.gitignore", "x", encoding="ascii") as file:
+            file.write("*\n")
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        what = "is no directory" if error.errno in (errno.ENOTDIR, errno.ELOOP) else "cannot be written"
+        raise NotStarted(
+            f"{here}, where a task's unfinished outputs live, {what}: {error.strerror}",
+            hint="make it a directory this user may write, or grant directories (`dist/`) instead of names",
+        ) from error
+    return Area(path, fd, tuple(made))
+
+
+def _sweep(directory: str) -> None:
+    for name in os.listdir(directory):
+        path = f"{directory}/{name}"
+        if not name.startswith("run-"):
+            continue
+        try:
+            fd = os.open(path, _LIST)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # its run lives
+            continue
+        else:
+            temporary.remove(path)
+        finally:
+            os.close(fd)
