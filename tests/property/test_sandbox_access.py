@@ -107,7 +107,7 @@ class _Expected:
         movable = own and there and not self._mounted(self.name)
         empty = not directory or not self._host["list"]
         link = there and bool(self._host["lstat"][1])
-        parent = self.name and os.path.isdir(os.path.dirname(self.name))
+        parent = os.path.isdir(os.path.dirname(self._path))
 
         def given(yes: bool) -> Any:
             return [True] if yes else "refused"
@@ -116,7 +116,7 @@ class _Expected:
             "write": given(writable and isinstance(self._host["stat"], list) and not directory),
             "create in": given(writable and directory),
             "mkdir in": given(writable and directory),
-            "create": given(own and not there and bool(parent)),
+            "create": given(own and not there and parent),
             "rename": given(movable),
             "unlink": given(movable and (link or empty)),
         }

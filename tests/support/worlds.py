@@ -73,7 +73,9 @@ _content = st.one_of(
     st.just("dir"),
     st.just("file"),
     st.lists(st.one_of(_name, st.just(".."), st.just(".")), min_size=1, max_size=4).map(lambda p: "-> " + "/".join(p)),
-    st.sampled_from(("-> @/home/.npmrc", "-> @/home/.ssh", "-> @/out/side", "-> @/missing", "-> /", "-> /nowhere")),
+    st.sampled_from(
+        ("-> @/home/.npmrc", "-> @/home/.ssh", "-> @/out/side", "-> @/missing", "-> /", "-> @/nowhere/at/all")
+    ),
 )
 
 
@@ -163,8 +165,9 @@ def make(world: World, base: str) -> Made:
     def grants() -> Iterator[ResolvedSandboxConfig]:
         for relative, added in world.reads:
             yield replace(bare, allow_read=(globs.escape(canonical(relative)) + added,))
-        for relative in world.writes:
-            yield replace(bare, allow_write=(globs.escape(canonical(relative)) + "/",))
+        # a link may lead out of the world, where nothing is to be made
+        for place in (place for place in map(canonical, world.writes) if paths.under(place, base)):
+            yield replace(bare, allow_write=(globs.escape(place) + "/",))
 
     def build(config: ResolvedSandboxConfig, nested: Iterable[str], cache: str | None) -> Request:
         return requests.build(
