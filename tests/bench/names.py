@@ -22,7 +22,7 @@ _BULK = 1 << 30
 
 #: Run inside, below `dist` and below the bound `plain`: seconds of each step.
 _PROGRAM = """
-import json, os, shutil, sys, time
+import json, os, shutil, subprocess, sys, time
 base, count, bulk = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 os.makedirs(base)
 data, told = b'x' * 4096, {}
@@ -45,12 +45,17 @@ step('unlink', lambda n: os.unlink(f'{base}/{n}'))
 if bulk:
     with open(f'{base}/big', 'wb', buffering=0) as f:
         block = b'b' * (1 << 20)
+        os.sync()
         begin = time.perf_counter()
         for _ in range(bulk >> 20): f.write(block)
         told['write 1 GiB'] = time.perf_counter() - begin
-    begin = time.perf_counter()
-    shutil.copyfile(f'{base}/big', f'{base}/copy')
-    told['copy 1 GiB'] = time.perf_counter() - begin
+    for name, command in (('cp', ['cp']), ('dd', None)):
+        os.sync()
+        begin = time.perf_counter()
+        if command: subprocess.run([*command, f'{base}/big', f'{base}/copy'], check=True)
+        else: subprocess.run(['dd', f'if={base}/big', f'of={base}/copy', 'bs=1M', 'status=none'], check=True)
+        told[f'copy 1 GiB ({name})'] = time.perf_counter() - begin
+        os.unlink(f'{base}/copy')
 print(json.dumps(told))
 shutil.rmtree(base)
 """
