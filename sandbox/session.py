@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sandbox.contract import Access, ResolvedSandboxConfig, RunResult, Violation
+    from sandbox.dependencies import Projects
     from sandbox.plan.model import Plan
     from sandbox.request import Request
 
@@ -141,7 +142,9 @@ class Session:
         workspace_root: str,
         keyed: Iterable[str] | None = None,
         nested: Iterable[str] = (),
+        projects: Projects | None = None,
         dependency_outputs: Iterable[str] = (),
+        dependency_reported: Iterable[str] = (),
         cache_dir: str | None = None,
         links: Iterable[tuple[str, str]] = (),
     ) -> Request:
@@ -157,7 +160,9 @@ class Session:
             facts=host_facts(),
             keyed=keyed,
             nested=nested,
+            projects=projects,
             dependency_outputs=dependency_outputs,
+            dependency_reported=dependency_reported,
             cache_dir=cache_dir,
             links=links,
         )
@@ -370,6 +375,8 @@ def _boundary(request: Request, planned: Plan, *, temp: str, mask: Callable[[str
         workspace=request.workspace_root,
         home=request.facts.home,
         temp=temp,
+        withheld=request.reported,
+        packages=request.withheld,
         nested=tuple(w.path for w in request.walls if paths.under(w.path, request.config.project)),
         walls=request.walls,
         stores=request.stores,

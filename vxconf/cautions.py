@@ -84,7 +84,7 @@ def _naming_nothing(judged: Judged, is_made: Callable[[str], bool]) -> Iterator[
 
 def _covered(judged: Judged) -> Iterator[_Found]:
     config, resolution = judged.resolution.config, judged.resolution
-    walls = _walls(judged.request)
+    walls = _walls(judged.bare)
     reads = [(f"allowRead[{i}]", grant) for i, grant in enumerate(config.allow_read)]
     writes = [(f"allowWrite[{i}]", grant) for i, grant in enumerate(config.allow_write)]
     for field, _ in (*reads, *writes):

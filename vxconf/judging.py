@@ -14,14 +14,16 @@ from sandbox import globs
 from sandbox.contract import Ignore, ResolvedSandboxConfig
 from sandbox.errors import Refusal, RequestRefused
 from sandbox.facts import Kind
+from sandbox.outputs import find
 from sandbox.request import build
 from vxconf.diagnostics import CODES, Diagnostic, dotted, in_order
 from vxconf.resolve import Resolution, Surroundings, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sandbox.contract import Platform
+    from sandbox.dependencies import Projects
     from sandbox.facts import Files, HostFacts
     from sandbox.plan.model import Plan
     from sandbox.request import Request
@@ -77,17 +79,30 @@ class Setting:
 
     Attributes:
         workspace, project: canonical directories.
-        nested: the projects inside the project.
+        projects: those of the workspace.
         cache_dir: the run's cache directory, or `None`.
     """
 
     platform: Platform
     workspace: str
     project: str
-    nested: tuple[str, ...]
+    projects: Projects
     cache_dir: str | None
     files: Files
     facts: HostFacts
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """What a task's cache key folds of other tasks.
+
+    Attributes:
+        keyed: the directories of the projects it answers for; `None` for a task without a cache.
+        made: for each such task the directory of its project and its output patterns.
+    """
+
+    keyed: frozenset[str] | None = None
+    made: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -95,16 +110,52 @@ class Judged:
     """A block and what became of it.
 
     Attributes:
-        request: of what was not refused; `None` when nothing could be made of the rest either.
-        origins: for each field of `request.config`, the field of the resolved config it is.
+        bare: of what was not refused, without what packages link to and other tasks made; `None` when nothing
+            could be made of the rest either.
+        origins: for each field of `bare.config`, the field of the resolved config it is.
         refusals: why the block cannot be granted, in file order.
+        folded: asked when the whole request is, since other files have to be read for it.
     """
 
     resolution: Resolution
-    request: Request | None
+    bare: Request | None
     origins: dict[str, str]
     refusals: tuple[Diagnostic, ...]
-    files: Files
+    where: Setting
+    folded: Callable[[], Folded]
+
+    @property
+    def files(self) -> Files:
+        """The file system it was judged against."""
+        return self.where.files
+
+    @cached_property
+    def request(self) -> Request | None:
+        """Of what was not refused, whole, by the files it was judged against."""
+        return self.request_now(self.where.files)
+
+    def request_now(self, files: Files) -> Request | None:
+        """The whole request as the file system is now.
+
+        Raises:
+            Refusal: the outputs of other tasks are among too many names.
+        """
+        if self.bare is None:
+            return None
+        where, folded = self.where, self.folded()
+        made = find(folded.made, files)
+        return build(
+            self.bare.config,
+            workspace_root=where.workspace,
+            files=files,
+            facts=where.facts,
+            keyed=folded.keyed,
+            projects=where.projects,
+            dependency_outputs=made.reads,
+            dependency_reported=made.reported,
+            cache_dir=where.cache_dir,
+            links=self.resolution.links,
+        )
 
     @cached_property
     def plan(self) -> Plan | None:
@@ -116,11 +167,12 @@ class Judged:
     @property
     def inert(self) -> Iterator[str]:
         """The fields of the resolved config whose grants name nothing now."""
-        request = self.request
+        request = self.bare
         if request is None:
             return
         if any(map(globs.has_wildcard, request.config.allow_read)):
-            named = (field for field, _ in self.plan.inert) if self.plan is not None else ()
+            linux = request.config.platform == "linux"
+            named = (field for field, _ in _planned(request, self.files).inert) if linux else ()
         else:
             # a whole plan says the same, and takes ten times as long as judging the block
             named = (
@@ -137,13 +189,14 @@ def not_yet(diagnostic: Diagnostic) -> bool:
     return diagnostic.code == _NAMES_NOT_YET or diagnostic.code.startswith("VX5")
 
 
-def judge(block: SandboxModel, document: Document, where: Setting) -> Judged:
+def judge(block: SandboxModel, document: Document, where: Setting, folded: Callable[[], Folded] = Folded) -> Judged:
     """Resolves a block and finds every reason why it cannot be granted.
 
     Args:
         block: what the file says.
         document: the file the block stands in, for places.
         where: what it is judged against.
+        folded: see `Judged`.
     """
     resolution = resolve(
         block,
@@ -165,9 +218,10 @@ def judge(block: SandboxModel, document: Document, where: Setting) -> Judged:
                 workspace_root=where.workspace,
                 files=where.files,
                 facts=where.facts,
-                nested=where.nested,
+                projects=where.projects,
                 cache_dir=where.cache_dir,
                 links=resolution.links,
+                linked=False,
             )
             if any(map(globs.has_wildcard, trial.config.allow_read)):
                 # only a pattern can be refused for what it would have to look at
@@ -182,10 +236,11 @@ def judge(block: SandboxModel, document: Document, where: Setting) -> Judged:
             break
     return Judged(
         resolution=resolution,
-        request=request,
+        bare=request,
         origins=trial.origins(),
         refusals=in_order(diagnostics),
-        files=where.files,
+        where=where,
+        folded=folded,
     )
 
 

@@ -75,6 +75,12 @@ class Projects:
             self._below[directory] = self._walk(directory)
         return self._below[directory]
 
+    def is_project(self, directory: str) -> bool:
+        """Whether a canonical directory of the workspace is a project."""
+        root = self._root.path
+        inside = directory == root or directory.startswith(root + "/")
+        return inside and self._is_project(directory, _names(directory))
+
     def enclosing(self, directory: str) -> str | None:
         """The project a directory of the workspace is in, or `None`."""
         root = self._root.path

@@ -12,7 +12,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sandbox.host import home_directory, host_facts
+from sandbox.errors import Refusal, RequestRefused
+from sandbox.host import HostFiles, home_directory, host_facts
 from vxconf.loading import Loaded, config_file, load_file, unloaded
 from vxconf.naming import Unknown, nearest, split
 from vxconf.projects import Projects
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from sandbox.facts import HostFacts
     from sandbox.request import Request
     from vxconf.diagnostics import Diagnostic
-    from vxconf.judging import Judged, Setting
+    from vxconf.graph import Graph
+    from vxconf.judging import Folded, Judged, Setting
     from vxconf.model import TaskModel
 
 
@@ -123,6 +125,13 @@ class Workspace:
     def index(self) -> Projects:
         """The projects as directories."""
         return self._projects
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Which tasks the key of a task folds."""
+        from vxconf.graph import Graph  # noqa: PLC0415  most commands never ask
+
+        return Graph(self)
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -272,7 +281,7 @@ class Project:
                 platform=platform,
                 workspace=workspace.root,
                 project=self.directory,
-                nested=workspace.index.below(self.directory),
+                projects=workspace.index,
                 cache_dir=workspace.cache_dir,
                 files=workspace.files,
                 facts=replace(workspace.facts, platform=platform),
@@ -332,7 +341,15 @@ class Task:
         if model is None or model.exec is None or model.exec.sandbox is None or loaded is None:
             return None
         assert loaded.document is not None  # noqa: S101  a model comes from a document
-        return judge(model.exec.sandbox, loaded.document, self.project.setting(platform))
+        return judge(model.exec.sandbox, loaded.document, self.project.setting(platform), self._folded)
+
+    def _folded(self) -> Folded:
+        from vxconf.judging import Folded  # noqa: PLC0415  see above
+
+        graph = self.project.workspace.graph
+        others = ((other.project.directory, other.model) for other in graph.folded(self))
+        made = ((place, model.cache.output_files) for place, model in others if model is not None and model.cache)
+        return Folded(keyed=graph.keyed(self), made=tuple(made))
 
     def diagnostics(self, platform: Platform | None = None) -> tuple[Diagnostic, ...]:
         """Every reason why it would be refused, in file order: its file's, its workspace's, its block's."""
@@ -364,14 +381,32 @@ class Task:
         return judged.resolution.config
 
     def request(self, platform: Platform | None = None) -> Request:
-        """The engine's request for one attempt, with this project's walls.
+        """The engine's request for one attempt as the file system is now: ask once the tasks it depends on have run.
 
         Raises:
-            Refused: as `resolve`, and for what is not enforced yet.
+            Refused: as `resolve`, for what is not enforced yet, and for a cache key that holds what no grant reaches.
         """
         config = self.resolve(platform)
         refusals = self.diagnostics(platform)
         judged = self.judged(platform)
-        if refusals or judged is None or judged.request is None or judged.request.config != config:
+        if refusals or judged is None or judged.bare is None or judged.bare.config != config:
             raise Refused(refusals)
-        return judged.request
+        return self._request(judged)
+
+    def _request(self, judged: Judged) -> Request:
+        from vxconf.judging import diagnose  # noqa: PLC0415  loads the engine's planner
+        from vxconf.keying import unread  # noqa: PLC0415  only what is run is asked
+
+        loaded, model = self.project.loaded, self.model
+        assert loaded is not None and loaded.document is not None and model is not None  # noqa: S101, PT018  see _judge
+        files = HostFiles()
+        try:
+            request = judged.request_now(files)
+        except (Refusal, RequestRefused) as fault:
+            found = fault.refusals if isinstance(fault, RequestRefused) else (fault,)
+            path = model.exec.sandbox.path if model.exec is not None and model.exec.sandbox is not None else model.path
+            raise Refused(tuple(diagnose(refusal, path, loaded.document) for refusal in found)) from None
+        assert request is not None  # noqa: S101  there is a bare one
+        if refusals := unread(request, model, loaded.document, files):
+            raise Refused(refusals)
+        return request

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract import Reach
+    from sandbox.dependencies import Withheld
     from sandbox.plan.ops import Operation
 
 #: Kernel file systems: what is refused there is the machine's business, never a missing grant.
@@ -55,6 +56,7 @@ class Boundary:
 
     Attributes:
         withheld: directories outside the project whose denials are reported as if they were in it.
+        packages: those of them that are linked packages the cache key does not answer for.
         nested: directories of other projects inside this one.
         stores: credential stores.
         temp: the task's own temporary directory, empty when it has none.
@@ -69,6 +71,7 @@ class Boundary:
     home: str
     temp: str = ""
     withheld: tuple[str, ...] = ()
+    packages: tuple[Withheld, ...] = ()
     nested: tuple[str, ...] = ()
     walls: tuple[Walled, ...] = ()
     stores: tuple[Walled, ...] = ()

@@ -14,6 +14,7 @@ from sandbox.plan.ops import Bind, Cover
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from sandbox.dependencies import Withheld
     from sandbox.judge.boundary import Boundary
     from sandbox.judge.verdict import Denied
 
@@ -31,6 +32,7 @@ def hints(
 ) -> tuple[Hint, ...]:
     """Notes for an attempt that failed, in the order they help."""
     notes = [
+        *_withheld(counted, boundary),
         *_hidden(outside, boundary),
         *_refused(outside, boundary),
         *_walls(walled, boundary),
@@ -76,6 +78,30 @@ def _walls(walled: Iterable[Denied], boundary: Boundary) -> list[str]:
         f" allow.read = [{_quoted(spelling.entry(path, boundary))}] opens it"
         for path, reason in met.items()
     ]
+
+
+def _withheld(counted: Iterable[Denied], boundary: Boundary) -> list[str]:
+    """One note for each withheld package a violation lies in: where it is linked, and what would make the key right."""
+    paths_met = [access.path for access, _ in counted]
+    return [
+        _unkeyed(package, boundary)
+        for package in boundary.packages
+        if any(paths.at_or_under(path, package.dir) for path in paths_met)
+    ]
+
+
+def _unkeyed(package: Withheld, boundary: Boundary) -> str:
+    where = spelling.shown(package.target)
+    note = f"{where} is linked as {spelling.shown(package.name)} by {spelling.shown(package.link)}, and the cache key"
+    note += " of the task answers for no task of it: "
+    if package.project:
+        note += f"add a task of {where} that has a cache to dependsOn, or give "
+    else:
+        note += "give "
+    note += f"allow.read = [{_quoted(spelling.entry(package.dir, boundary, directory=True))}]"
+    if paths.under(package.dir, boundary.workspace):
+        note += f" and cache.inputs.workspaceFiles = [{_quoted(spelling.from_root(package.dir, boundary) + '/**')}]"
+    return note
 
 
 def _readable(cwd: str, boundary: Boundary) -> bool:

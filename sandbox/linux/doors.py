@@ -11,6 +11,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from sandbox import paths
 from sandbox.linux import fuse, kernel, notification
 from sandbox.linux.aside import Aside
 from sandbox.linux.masktree import MaskTree, Seen
@@ -56,7 +57,12 @@ class Doors:
         wake: Callable[[], object] = lambda: None,
     ) -> None:
         slashed = tuple(directory.rstrip("/") + "/" for directory in boundary)
-        self._tree = MaskTree(operations, remember_missing=lambda path: not (path + "/").startswith(slashed))
+        # what leads to such a directory must not be remembered as missing either: no look would get past it
+        above = frozenset(parent for directory in boundary for parent in paths.parents(directory))
+        self._tree = MaskTree(
+            operations,
+            remember_missing=lambda path: not (path + "/").startswith(slashed) and path not in above,
+        )
         self._granted = granted
         self._staging = staging
         self._server: Server | None = None

@@ -137,6 +137,15 @@ REFUSALS = (
         means="The JSON handed in is not what `vxconf resolve` prints: a key is missing, unknown or of the wrong kind.",
         stage=Stage.HOST,
     ),
+    Code(
+        code="VX316",
+        slug="keyed-file-unread",
+        title="a cache key holds a file the task cannot read",
+        means="An entry of `cache.inputs.workspaceFiles` takes a file outside the project that no grant reaches. "
+        "The task would run without it, and what came of that would be kept under a key that holds the file. Grant "
+        "it, take it out of the key, or list it in `ignore.read`.",
+        stage=Stage.HOST,
+    ),
 )
 
 WARNINGS = (

@@ -1,0 +1,177 @@
+"""Names that other programs execute or obey when they meet them: no task may make or change one. Pure.
+
+A shell, an editor, an agent or git runs what such a file says, outside every sandbox. Three things keep a task from
+writing one in a directory it may write: what exists down to a few levels below the workspace root is laid over
+read-only, its directories pinned so that they cannot be renamed away; a call that would make or change one, at any depth,
+is refused; and what was made all the same is taken away when the run ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sandbox import paths
+from sandbox.contract import Intent
+from sandbox.facts import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sandbox.facts import Files
+
+#: Files by name. Every name here is compared without regard to case: some file systems do not have any.
+FILES = frozenset(
+    {
+        ".gitconfig",
+        ".gitmodules",
+        ".bashrc",
+        ".bash_profile",
+        ".zshrc",
+        ".zprofile",
+        ".profile",
+        ".ripgreprc",
+        ".mcp.json",
+    }
+)
+#: Directories, whole.
+DIRECTORIES = ((".vscode",), (".idea",), (".claude", "commands"), (".claude", "agents"))
+#: Entries of a repository's directory: what it runs, and the settings that name what it runs.
+HOOKS = "hooks"
+SETTINGS = frozenset({"config", "config.worktree"})
+#: How many levels below the workspace root existing ones are looked for.
+LEVELS = 3
+#: Directory entries looked at in one run; a task that may write more has what is deeper judged at the call alone.
+ENTRIES = 250_000
+
+_GIT = ".git"
+# a submodule's repository lies in its parent's; what is in these is no repository
+_MODULES = "modules"
+_NO_REPOSITORY = frozenset({"refs", "logs", "objects", "info", "lfs", "rr-cache", "worktrees"})
+#: What is none itself, but brings one along when it is renamed or linked into place.
+_CARRIERS = frozenset({_GIT, ".claude"})
+
+_MAKES_NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})
+_NEEDS_TARGET = frozenset({Intent.WRITE, Intent.REMOVE, Intent.ATTRIBUTES})
+_CHANGES = frozenset({*_MAKES_NEW, *_NEEDS_TARGET, Intent.RENAME})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executed:
+    """The names of one run; it can be pickled, and needs no library where it is used.
+
+    Attributes:
+        roots: canonical paths in which the task may write.
+        git_config: whether a repository's own settings may be written.
+        kept: what existed at the start, and is laid over where it is no link.
+    """
+
+    roots: tuple[str, ...] = ()
+    git_config: bool = False
+    kept: tuple[str, ...] = ()
+
+    def protects(self, path: str) -> bool:
+        """Whether a path is such a name, or in one, inside what the task may write."""
+        return any(
+            named_below(path, root, git_config=self.git_config)
+            for root in self.roots
+            if paths.under(path, root)
+        )
+
+    def refuses(self, operation: str, intent: Intent, path: str, *, exists: bool) -> bool:
+        """Whether a call that means to change a path is refused for what the path is called.
+
+        Args:
+            operation: the call.
+            intent: what it means to do.
+            path: with no link left.
+            exists: whether the host has it.
+        """
+        if operation in {"link", "linkat"} and intent is Intent.PROBE:
+            # a second name of the same file would be one nobody looks at
+            return exists and self.protects(path)
+        if intent not in _CHANGES or (intent in _MAKES_NEW and exists) or (intent in _NEEDS_TARGET and not exists):
+            return False
+        if self.protects(path):
+            return True
+        if intent is Intent.MKDIR or paths.name(path).lower() not in _CARRIERS:
+            return False
+        if intent in {Intent.REMOVE, Intent.ATTRIBUTES}:
+            return False
+        return any(paths.under(path, root) for root in self.roots)
+
+
+def named_below(path: str, directory: str, *, git_config: bool) -> bool:
+    """Whether such a name ends in a path below a directory; its beginning may be above."""
+    parts = [part.lower() for part in paths.parts(path)]
+    start = len(paths.parts(directory))
+    return any(end > start for end in _ends(parts, git_config=git_config))
+
+
+def _ends(parts: list[str], *, git_config: bool) -> Iterator[int]:
+    """How many components each such name and what leads to it take."""
+    if parts and parts[-1] in FILES:
+        yield len(parts)
+    for at, part in enumerate(parts):
+        for directory in DIRECTORIES:
+            if tuple(parts[at : at + len(directory)]) == directory:
+                yield at + len(directory)
+        if part == _GIT:
+            end = _repository_entry(parts, at + 1, git_config=git_config)
+            if end:
+                yield end
+
+
+def _repository_entry(parts: list[str], at: int, *, git_config: bool) -> int:
+    """Where a repository's hooks or settings end, `at` being the first component in it; 0 for anything else."""
+    if at < len(parts) and parts[at] == "worktrees":
+        at += 2
+    elif at < len(parts) and parts[at] == _MODULES:
+        # modules/NAME/..., and a name may have several components
+        for index in range(at + 2, len(parts)):
+            if parts[index - 1] in _NO_REPOSITORY:
+                return 0
+            if _is_entry(parts[index], git_config=git_config):
+                return index + 1
+        return 0
+    return at + 1 if at < len(parts) and _is_entry(parts[at], git_config=git_config) else 0
+
+
+def _is_entry(name: str, *, git_config: bool) -> bool:
+    return name == HOOKS or (name in SETTINGS and not git_config)
+
+
+def existing(roots: Iterable[str], workspace: str, files: Files, *, git_config: bool) -> tuple[str, ...]:
+    """Such names that exist in directories of the workspace, down to `LEVELS` below its root; sorted.
+
+    `node_modules` and what git ignores are looked through as anything else, and a link counts by its name.
+    """
+    found: set[str] = set()
+    looked = 0
+    for root in _outermost(roots):
+        todo = [root] if paths.at_or_under(root, workspace) and files.kind(root) is Kind.DIRECTORY else []
+        while todo:
+            directory = todo.pop()
+            depth = len(paths.parts(directory)) - len(paths.parts(workspace))
+            if depth >= LEVELS and paths.name(directory).lower() not in _CARRIERS:
+                continue
+            names = files.entries(directory)
+            looked += len(names)
+            if looked > ENTRIES:
+                return tuple(sorted(found))
+            for name in names:
+                path = paths.join(directory, name)
+                if named_below(path, directory, git_config=git_config):
+                    found.add(path)
+                elif files.kind(path) is Kind.DIRECTORY:
+                    if paths.name(directory).lower() not in _CARRIERS:
+                        todo.append(path)
+                elif name.lower() in _CARRIERS:
+                    # a file or a link that says where a repository is
+                    found.add(path)
+    return tuple(sorted(found))
+
+
+def _outermost(directories: Iterable[str]) -> list[str]:
+    distinct = list(dict.fromkeys(directories))
+    return [path for path in distinct if not any(paths.under(path, other) for other in distinct)]

@@ -1,0 +1,105 @@
+"""Which tasks a task's cache key folds: those its `dependsOn` and `cache.inputs.tasks` lead to.
+
+A group is passed through, having no key of its own. A task without a cache has none either: nothing answers for what
+its project holds, and what it depends on is not folded through it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from vxconf.manifests import dependencies, python_name
+from vxconf.naming import Unknown
+from vxconf.projects import TooManyDirectories
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vxconf.workspace import Project, Task, Workspace
+
+
+class Graph:
+    """The tasks of one workspace and what they refer to; manifests are read when a `^` is met."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._direct: dict[str, tuple[Project, ...]] = {}
+
+    def folded(self, task: Task) -> tuple[Task, ...]:
+        """Every task with a cache that the key of this one folds, nearest first; nothing for one without a cache."""
+        model = task.model
+        if model is None or model.cache is None:
+            return ()
+        found: dict[str, Task] = {}
+        seen = {task.id}
+        todo = list(self.references(task))
+        while todo:
+            other = todo.pop(0)
+            if other.id in seen:
+                continue
+            seen.add(other.id)
+            named = other.model
+            if named is None or (named.exec is not None and named.cache is None):
+                continue
+            if named.exec is not None:
+                found[other.id] = other
+            todo += self.references(other)
+        return tuple(found.values())
+
+    def keyed(self, task: Task) -> frozenset[str] | None:
+        """The directories of the projects a task's key answers for; `None` for a task without a cache.
+
+        A server keeps running past any key, so it has none.
+        """
+        model = task.model
+        if model is None or model.cache is None or (model.exec is not None and model.exec.persistent is not None):
+            return None
+        return frozenset(other.project.directory for other in self.folded(task))
+
+    def references(self, task: Task) -> Iterator[Task]:
+        """The tasks a task names, in file order; a name nobody has is left out, and a check says so."""
+        model = task.model
+        if model is None:
+            return
+        own = model.cache.input_tasks if model.cache is not None else ()
+        for reference in dict.fromkeys((*model.depends_on, *own)):
+            yield from self._named(task, reference)
+
+    def _named(self, task: Task, reference: str) -> Iterator[Task]:
+        if reference.startswith("^"):
+            for project in self.packages(task.project):
+                found = project.task(reference[1:])
+                if found is not None:
+                    yield found
+        elif "#" in reference:
+            try:
+                yield self._workspace.task(reference)
+            except (Unknown, TooManyDirectories):
+                return
+        else:
+            found = task.project.task(reference)
+            if found is not None:
+                yield found
+
+    def packages(self, project: Project) -> tuple[Project, ...]:
+        """The projects of the workspace that a project's manifests depend on."""
+        found = self._direct.get(project.directory)
+        if found is None:
+            npm, python = dependencies(project.directory)
+            named = [self._by_name.get(name) for name in npm] + [self._by_python_name.get(name) for name in python]
+            others = {one.directory: one for one in named if one is not None and one is not project}
+            found = self._direct[project.directory] = tuple(others.values())
+        return found
+
+    @cached_property
+    def _by_name(self) -> dict[str, Project]:
+        try:
+            projects = self._workspace.projects
+        except TooManyDirectories:
+            return {}
+        return {name: project for project in reversed(projects) for name in project.names}
+
+    @cached_property
+    def _by_python_name(self) -> dict[str, Project]:
+        return {python_name(name): project for name, project in self._by_name.items()}
