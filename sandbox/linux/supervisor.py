@@ -5,6 +5,7 @@ It holds no state of a task. It ends when the executor's end of its socket close
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -37,7 +38,10 @@ def main(descriptor: int) -> None:
     gc.collect()
     gc.freeze()
     while True:
-        data, fds, _, _ = socket.recv_fds(requests, 16, _DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
+        data, fds, _, _ = socket.recv_fds(requests, 16, _DESCRIPTORS)
+        for fd in fds:
+            # recv_fds drops the flag that would do it; a child that keeps the control socket keeps the executor waiting
+            os.set_inheritable(fd, False)
         if not data:
             return
         if len(fds) != _DESCRIPTORS:
@@ -48,7 +52,9 @@ def main(descriptor: int) -> None:
         try:
             pid = os.fork()
         except OSError as error:
-            control.sendall(encode(Failed(reason=f"no process can be started: {error.strerror}")))
+            # an executor that is gone must not end the supervisor of the others
+            with contextlib.suppress(OSError):
+                control.sendall(encode(Failed(reason=f"no process can be started: {error.strerror}")))
             pid = -1
         if pid == 0:
             requests.close()

@@ -57,7 +57,15 @@ def main(control: socket.socket, stdio: tuple[int, int, int]) -> NoReturn:
         if os.environ.get("VXCONF_DEBUG"):
             traceback.print_exc()
         _send(control, Failed(reason=f"the sandbox's warden failed: {type(error).__name__}: {error}"))
+    _end_children()
     os._exit(code)
+
+
+def _end_children() -> None:
+    """A bubblewrap killed while it starts leaves a child that waits for it for ever, and that is now ours."""
+    with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as children:
+        for child in children.read().split():
+            os.kill(int(child), signal.SIGKILL)
 
 
 def _send(control: socket.socket, message: Failed | Finished | Seen | Started) -> None:
@@ -75,7 +83,7 @@ class Warden:
         self._control = control
         self._stdio = stdio
         self._architecture: Architecture = ARCHITECTURES[os.uname().machine]
-        self._recorder = Recorder(self._architecture, served=spec.granted.served)
+        self._recorder = Recorder(self._architecture, served=spec.granted.served, executed=spec.executed)
         self._doors = Doors(
             spec.operations,
             spec.boundary,

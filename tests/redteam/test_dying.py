@@ -53,6 +53,16 @@ def below(pid: int) -> list[int]:
     return found
 
 
+def numbered(pid: int) -> int:
+    """The number of a process in its own namespace, 0 for one of this machine's or one that is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return 0
+    numbers = next(line for line in lines if line.startswith("NSpid:")).split()[1:]
+    return int(numbers[-1]) if len(numbers) > 1 else 0
+
+
 def gone(pid: int) -> bool:
     try:
         return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
@@ -110,8 +120,8 @@ def test_a_killed_part_leaves_nothing_and_is_no_pass(base: Path, box: Box, victi
                 targets = {
                     "supervisor": [root],
                     "warden": [warden],
-                    "process 1": children(warden)[:1],
-                    "the command": [pid for first in children(warden) for pid in children(first)],
+                    "process 1": [pid for pid in tree if numbered(pid) == 1],
+                    "the command": [pid for pid in tree if numbered(pid) == 2],
                 }[victim]
             for target in targets:
                 kill(target)
@@ -159,6 +169,23 @@ def test_a_killed_executor_takes_everything_with_it(base: Path, box: Box) -> Non
         until(lambda tree=tree: all(map(gone, tree)), lambda tree=tree: f"still there: {tree}")  # type: ignore[misc]
     assert mounts_of(base) == []
     until(lambda: processes([str(base)]) == [], lambda: f"left: {processes([str(base)])}")
+
+
+def test_nothing_a_warden_starts_can_keep_its_descriptors(box: Box) -> None:
+    with Session() as session:
+        box.session = session
+        flags = {}
+
+        def look(_: bytes) -> None:
+            (warden,) = children(supervisor_of(session))
+            for fd in os.listdir(f"/proc/{warden}/fd"):
+                lines = Path(f"/proc/{warden}/fdinfo/{fd}").read_text(encoding="ascii").splitlines()
+                flags[int(fd)] = int(next(line for line in lines if line.startswith("flags:")).split()[1], 8)
+
+        result = box.run("echo ready; sleep 0.3", on_stdout=look)
+        assert result.exit_code == 0, shown(result)
+        assert len(flags) > 3
+        assert [fd for fd, flag in flags.items() if fd > 2 and not flag & os.O_CLOEXEC] == []
 
 
 def test_many_runs_leak_nothing(base: Path, box: Box) -> None:
