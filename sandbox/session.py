@@ -211,17 +211,21 @@ class Session:
         """Start the supervisor: an interpreter of its own that imports nothing but the engine."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        with theirs:
-            supervisor = subprocess.Popen(
-                (sys.executable, "-I", "-S", "-c", _BOOT.format(path=root, fd=theirs.fileno())),
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=None if os.environ.get("VXCONF_DEBUG") else subprocess.DEVNULL,
-                # a terminal's signals are for the executor, which decides what the command hears of them
-                start_new_session=True,
-                env={"LC_ALL": "C.UTF-8", **({"VXCONF_DEBUG": "1"} if os.environ.get("VXCONF_DEBUG") else {})},
-            )
+        try:
+            with theirs:
+                supervisor = subprocess.Popen(
+                    (sys.executable, "-I", "-S", "-c", _BOOT.format(path=root, fd=theirs.fileno())),
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=None if os.environ.get("VXCONF_DEBUG") else subprocess.DEVNULL,
+                    # a terminal's signals are for the executor, which decides what the command hears of them
+                    start_new_session=True,
+                    env={"LC_ALL": "C.UTF-8", **({"VXCONF_DEBUG": "1"} if os.environ.get("VXCONF_DEBUG") else {})},
+                )
+        except OSError:
+            ours.close()
+            raise
         ours.settimeout(_START_SECONDS)
         try:
             ready = ours.recv(16)
@@ -305,6 +309,7 @@ class _Run:
                 bwrap=bwrap,
                 operations=planned.operations,
                 boundary=(boundary.project, *boundary.withheld),
+                executed=planned.executed,
                 command=("/bin/sh", "-c", "--", self._command),
                 environment=variables,
                 cwd=cwd,
@@ -376,6 +381,7 @@ def _boundary(request: Request, planned: Plan, *, temp: str, mask: Callable[[str
         home=request.facts.home,
         temp=temp,
         withheld=request.reported,
+        executed=planned.executed.protects,
         packages=request.withheld,
         nested=tuple(w.path for w in request.walls if paths.under(w.path, request.config.project)),
         walls=request.walls,

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _SETUP_SECONDS = 30.0
 _WORD = 4096
+# what process 1 said before it closed a door may be heard a little later
+_LAST_WORD_SECONDS = 0.2
 _CREDENTIALS = 2  # SCM_CREDENTIALS
 
 
@@ -171,8 +173,10 @@ class Warden:
 
     def _lose_door(self) -> None:
         """A door closes by itself after process 1 has told of the command's end; before that somebody closed it."""
-        while self._hear_inside():
-            pass
+        end = time.monotonic() + _LAST_WORD_SECONDS
+        while self._outcome is None and self._link_open and (left := end - time.monotonic()) > 0:
+            if not self._hear_inside():
+                select.select((self._link,), (), (), left)
         if self._outcome is None and not self._killed:
             self._recorder.incomplete = self._recorder.incomplete or "what the observer watched was taken away"
 
