@@ -24,13 +24,15 @@ class Granted:
 
     def __init__(self, operations: Iterable[Operation] = ()) -> None:
         self._held: dict[str, set[str]] = {}
-        patterns: dict[str, list[str]] = {}
+        patterns: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for operation in operations:
             if isinstance(operation, Name):
                 self._held.setdefault(paths.parent(operation.path), set()).add(paths.name(operation.path))
             elif isinstance(operation, Names):
-                patterns.setdefault(operation.path, []).append(operation.pattern)
-        self._patterns = tuple((head, globs.matcher(those)) for head, those in patterns.items())
+                patterns.setdefault((operation.path, operation.without), []).append(operation.pattern)
+        self._patterns = tuple(
+            (head, frozenset(without), globs.matcher(those)) for (head, without), those in patterns.items()
+        )
         self._asked: dict[str, tuple[bool, bool]] = {}
 
     def __bool__(self) -> bool:
@@ -45,7 +47,11 @@ class Granted:
         """Whether `path` itself is a granted name; what is below one is not asked here."""
         if paths.name(path) in self._held.get(paths.parent(path), ()):
             return True
-        return any(matches(path) for head, matches in self._patterns if path != head and paths.at_or_under(path, head))
+        return any(
+            matches(path)
+            for head, without, matches in self._patterns
+            if path != head and paths.at_or_under(path, head) and not _excluded(path, without)
+        )
 
     def served(self, path: str) -> bool:
         """Whether `path` is a granted name or below one."""
@@ -69,7 +75,7 @@ class Granted:
         )
 
     def _leads_on(self, place: str) -> bool:
-        return any(paths.at_or_under(head, place) for head, _ in self._patterns)
+        return any(paths.at_or_under(head, place) for head, _, _ in self._patterns)
 
     def leads(self, directory: str) -> bool:
         """Whether a pattern may match something further below `directory`'s own names, or in it.
@@ -81,9 +87,17 @@ class Granted:
     def _leads(self, directory: str) -> tuple[bool, bool]:
         answer = self._asked.get(directory)
         if answer is None:
-            answers = [those.leads(directory) for head, those in self._patterns if paths.at_or_under(directory, head)]
+            answers = [
+                those.leads(directory)
+                for head, without, those in self._patterns
+                if paths.at_or_under(directory, head) and not _excluded(directory, without)
+            ]
             answer = any(here for here, _ in answers), any(deeper for _, deeper in answers)
             if len(self._asked) >= _REMEMBERED:
                 self._asked.clear()
             self._asked[directory] = answer
         return answer
+
+
+def _excluded(path: str, without: frozenset[str]) -> bool:
+    return bool(without) and (path in without or any(above in without for above in paths.parents(path)))

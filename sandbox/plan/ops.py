@@ -147,9 +147,12 @@ class Names(Operation):
 
     Attributes:
         pattern: absolute, in grant syntax; its head spelled as `path` is.
+        without: absolute paths the pattern does not reach, nor anything below them: walls, and what other
+            operations show.
     """
 
     pattern: str
+    without: tuple[str, ...] = ()
 
     def describe(self) -> str:
         return f"serve every name that matches {shown(self.pattern)} writable"

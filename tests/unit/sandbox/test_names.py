@@ -49,6 +49,15 @@ def test_what_lands_in_staging() -> None:
     assert not any(map(GRANTED.beside, ("/ws/p/far/1/z", "/ws/other/p/x", "/ws/p/gen/a.py")))
 
 
+def test_a_pattern_does_not_reach_what_it_is_kept_out_of() -> None:
+    walls = ("/ws/p/.git", "/ws/p/sub/nested")
+    granted = Granted((Names(path="/ws/p", pattern="/ws/p/**/*.py", without=walls, origin=O),))
+    assert granted.granted("/ws/p/sub/a.py")
+    assert granted.leads("/ws/p/sub")
+    assert not any(map(granted.served, ("/ws/p/.git/a.py", "/ws/p/sub/nested/deep/a.py")))
+    assert not any(map(granted.leads, ("/ws/p/.git", "/ws/p/.git/hooks", "/ws/p/sub/nested")))
+
+
 def test_no_names_are_granted_by_other_operations() -> None:
     assert not Granted((Cover(path="/ws", origin=O),))
 
