@@ -2,8 +2,8 @@
 
 A shell, an editor, an agent or git runs what such a file says, outside every sandbox. Three things keep a task from
 writing one in a directory it may write: what exists down to a few levels below the workspace root is laid over
-read-only, its directories pinned so that they cannot be renamed away; a call that would make or change one, at any depth,
-is refused; and what was made all the same is taken away when the run ends.
+read-only, its directories pinned so that they cannot be renamed away; a call that would make or change one, at any
+depth, is refused; and what was made all the same is taken away when the run ends.
 """
 
 from __future__ import annotations
@@ -73,9 +73,7 @@ class Executed:
     def protects(self, path: str) -> bool:
         """Whether a path is such a name, or in one, inside what the task may write."""
         return any(
-            named_below(path, root, git_config=self.git_config)
-            for root in self.roots
-            if paths.under(path, root)
+            named_below(path, root, git_config=self.git_config) for root in self.roots if paths.under(path, root)
         )
 
     def refuses(self, operation: str, intent: Intent, path: str, *, exists: bool) -> bool:

@@ -27,7 +27,6 @@ NOT_BUILT_YET = {
     "unix_sockets": ("unixSockets", "VX503"),
     "local_binding": ("localBinding", "VX502"),
     "pty": ("pty", "VX504"),
-    "git_config": ("gitConfig", "VX505"),
     "weaker_when_nested": ("weakerWhenNested", "VX507"),
     "hermetic": ("hermetic", "VX506"),
 }

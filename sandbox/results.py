@@ -38,6 +38,7 @@ class Access:
         exists: whether the host has `path` now.
         errno: the kernel's answer where it is known (`ENOENT`), else empty.
         follows: whether the last component would have been followed, were it a link.
+        refused: whether the observer itself refused the call, for the name it would make or change.
     """
 
     pid: int
@@ -49,6 +50,7 @@ class Access:
     process: str = ""
     errno: str = ""
     follows: bool = True
+    refused: bool = False
 
 
 ViolationKind = Literal["read", "write", "network", "systemInfo", "other"]

@@ -22,6 +22,7 @@ from sandbox.linux.messages import Spec
 from sandbox.plan import linux
 from sandbox.running import Attempt, Report, Stream
 from sandbox.secrets import masker
+from sandbox.setaside import set_aside
 from sandbox.tools import find_bwrap
 
 if TYPE_CHECKING:
@@ -309,6 +310,7 @@ class _Run:
                 bwrap=bwrap,
                 operations=planned.operations,
                 boundary=(boundary.project, *boundary.withheld),
+                executed=planned.executed,
                 command=("/bin/sh", "-c", "--", self._command),
                 environment=variables,
                 cwd=cwd,
@@ -317,11 +319,21 @@ class _Run:
                 grace=GRACE,
             )
             report = self._attempts(spec, judge)
+            if report.started is not None:
+                self._set_aside(planned)
             if report.started is None:
                 making.take_back(made)
             return outcome.settle(report, judge, tuple(self._violations), cwd=cwd)
         finally:
             temporary.remove(temp)
+
+    def _set_aside(self, planned: Plan) -> None:
+        root, temp_root = self._request.workspace_root, self._request.facts.temp_root
+        hear = self._options.get("on_violation")
+        for violation in set_aside(planned.executed, workspace=root, temp_root=temp_root, files=HostFiles()):
+            self._violations.append(violation)
+            if hear is not None:
+                hear(violation)
 
     def _attempts(self, spec: Spec, judge: Judge) -> Report:
         report = self._once(spec, judge)
@@ -380,6 +392,7 @@ def _boundary(request: Request, planned: Plan, *, temp: str, mask: Callable[[str
         home=request.facts.home,
         temp=temp,
         withheld=request.reported,
+        executed=planned.executed.protects,
         packages=request.withheld,
         nested=tuple(w.path for w in request.walls if paths.under(w.path, request.config.project)),
         walls=request.walls,

@@ -85,7 +85,8 @@ def around(root: str, home: str, files: Files) -> tuple[Wall, ...]:
 def repository_data(root: str, files: Files) -> tuple[str, ...]:
     """Where the repository a workspace belongs to keeps what it knows, canonical; nothing outside a repository.
 
-    That is its own directory, the one it shares with other worktrees, and the `.git` either is kept in.
+    That is its own directory, the one it shares with other worktrees, and the `.git` either is kept in; of those in
+    one another the outermost.
     """
     top = _top(root, files)
     if top is None:
@@ -102,7 +103,8 @@ def repository_data(root: str, files: Files) -> tuple[str, ...]:
         holder = next((above for above in paths.parents(path) if paths.name(above) == ".git"), None)
         if holder is not None:
             found.append(holder)
-    return tuple(path for path in dict.fromkeys(found) if path != "/" and not paths.at_or_under(root, path))
+    kept = [path for path in dict.fromkeys(found) if path != "/" and not paths.at_or_under(root, path)]
+    return tuple(path for path in kept if not any(paths.under(path, other) for other in kept))
 
 
 def _top(root: str, files: Files) -> str | None:

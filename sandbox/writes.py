@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sandbox import globs, paths, refusals
 from sandbox.errors import Refusal
+from sandbox.executed import named_below
 from sandbox.facts import Kind
 
 if TYPE_CHECKING:
@@ -127,6 +128,14 @@ class Judge:
             elif kind in {Kind.FILE, Kind.OTHER}:
                 yield _in_the_way(grant, above, field)
         yield from self._walled(path, grant, field)
+        below = self.config.project if paths.at_or_under(path, self.config.project) else workspace
+        if paths.under(path, below) and named_below(path, below, git_config=self.config.git_config):
+            yield Refusal(
+                f'write grant "{grant}" names what other programs execute',
+                field=field,
+                code=refusals.WALLED,
+                hint="have the task write elsewhere, and take what it wrote over by hand",
+            )
         for place in self.facts.protected:
             if paths.at_or_under(place, path) or paths.under(path, place):
                 yield Refusal(
@@ -139,7 +148,8 @@ class Judge:
     def _walled(self, path: str, grant: str, field: str) -> Iterator[Refusal]:
         inside = paths.at_or_under(path, self.config.workspace)
         for wall in self.walls:
-            if paths.at_or_under(wall.path, path) or (wall.closed and paths.under(path, wall.path)):
+            named = wall.path == path and not wall.closed
+            if (paths.at_or_under(wall.path, path) and not named) or (wall.closed and paths.under(path, wall.path)):
                 verb = "is" if wall.path == path else "holds" if paths.under(wall.path, path) else "is in"
                 yield Refusal(
                     f'write grant "{grant}" {verb} {wall.reason} {wall.path}',

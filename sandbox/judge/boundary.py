@@ -50,6 +50,11 @@ def unchanged(text: str) -> str:
     return text
 
 
+def nothing(_path: str) -> bool:
+    """False: for an attempt that may write no name other programs execute."""
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boundary:
     """Everything about an attempt that its accesses are compared with; every path canonical.
@@ -60,6 +65,7 @@ class Boundary:
         nested: directories of other projects inside this one.
         stores: credential stores.
         temp: the task's own temporary directory, empty when it has none.
+        executed: whether no task may write a path, for the name it has.
         cached: whether the task has a cache, so that a new read belongs in its key.
         canonical: resolves links, for entries that name one.
         mask: hides secrets in text that people see.
@@ -75,6 +81,7 @@ class Boundary:
     nested: tuple[str, ...] = ()
     walls: tuple[Walled, ...] = ()
     stores: tuple[Walled, ...] = ()
+    executed: Callable[[str], bool] = nothing
     cached: bool = False
     canonical: Callable[[str], str] = unchanged
     mask: Callable[[str], str] = unchanged

@@ -32,6 +32,8 @@ def fix(counted: Sequence[Denied], boundary: Boundary) -> Fix | None:
             continue
         elif kind == "read":
             reads.append(access.path)
+        elif access.refused or boundary.executed(access.path):
+            continue  # no grant gives it
         elif not boundary.refuses_writing(directory := writable(access, boundary)):
             writes.append(directory)
     writes = _outermost(writes)

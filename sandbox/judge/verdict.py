@@ -54,12 +54,15 @@ class Judge:
         if not access.path or boundary.unjudged(access.path):
             return None
         kind = denied(access, boundary.plan.reach(access.path))
+        # a call the observer itself refused, whatever the mounts would have answered
+        executed = access.refused or (kind == "write" and boundary.executed(access.path))
+        kind = "write" if executed else kind
         if kind is None or self._silence.covers(kind, access.path):
             return None
         if looked_past_a_wall(access, boundary):
             self.walled.append(Denied(access, kind))
             return None
-        if not boundary.reports(access.path):
+        if not executed and not boundary.reports(access.path):
             if kind == "write" or (access.intent in _OPENS and access.exists):
                 self.outside.append(Denied(access, kind))
             return None
@@ -76,6 +79,8 @@ class Judge:
         wall = boundary.wall(access.path) if boundary.plan.reach(access.path) is Reach.HIDDEN else None
         if wall is not None:
             reason = f"is walled off ({wall.reason})"
+        elif access.refused or (kind == "write" and boundary.executed(access.path)):
+            reason = "is a name other programs execute"
         else:
             reason = "is covered by no write grant" if kind == "write" else "is covered by no grant"
         line = f"{access.operation} {shown(access.asked)}: {errno}, {shown(access.path)} {reason}"

@@ -11,6 +11,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sandbox.executed import Executed
 from sandbox.plan.names import Granted
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Spec:
         environment: exactly the command's.
         observer: `auto`, `mask`, `notify` or `none`.
         timeout: seconds for the command, or none; `grace`: seconds between TERM and KILL.
+        executed: names no call may make or change.
         granted: what the plan's `Name` and `Names` operations cover.
         staging: an existing empty directory on the file system of the granted names, for what the task makes beside
             them; empty where the plan grants no name.
@@ -49,6 +51,7 @@ class Spec:
     observer: str = "auto"
     timeout: float | None = None
     grace: float = 5.0
+    executed: Executed = field(default_factory=Executed)
     granted: Granted = field(default_factory=Granted)
     staging: str = ""
 

@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.contract import Access, Intent
+from sandbox.executed import Executed
 from sandbox.linux import syscalls
 from sandbox.linux.walking import walk
 
@@ -58,14 +59,22 @@ class Recorder:
 
     Args:
         served: whether anything may be done with a path: notified calls on it are not collected.
+        executed: names no call may make or change.
 
     Attributes:
         incomplete: why something was missed, empty while nothing was.
     """
 
-    def __init__(self, architecture: Architecture, *, served: Callable[[str], bool] = lambda _path: False) -> None:
+    def __init__(
+        self,
+        architecture: Architecture,
+        *,
+        served: Callable[[str], bool] = lambda _path: False,
+        executed: Executed | None = None,
+    ) -> None:
         self._architecture = architecture
         self._served = served
+        self._executed = executed or Executed()
         self._known: set[tuple[str, Intent, str, str, bool]] = set()
         self._new: list[Access] = []
         self._text = 0
@@ -83,21 +92,35 @@ class Recorder:
         del self._new[:count]
         return new
 
-    def notified(self, notification: Notification) -> None:
-        """A call that waits at the listener."""
+    def notified(self, notification: Notification) -> bool:
+        """A call that waits at the listener; whether it is to be refused for a name it would make or change."""
         call = syscalls.by_number(self._architecture, notification.number)
         if call is None or notification.pid == 0:
             why = f"a notified call could not be attributed (number {notification.number})"
             self.incomplete = self.incomplete or why
-            return
+            return False
+        refused = False
         try:
             for named in _paths(self._architecture, notification.pid, call, notification.args):
                 for place in _left_again(notification.pid, named.spelled):
                     self._add(notification.pid, call.name, Intent.PROBE, named.asked, place, follows=True)
-                if not self._served(named.path):
-                    self._add(notification.pid, call.name, named.intent, named.asked, named.path, follows=named.follows)
+                barred = self._bars(call.name, named)
+                refused = refused or barred
+                if barred or not self._served(named.path):
+                    pid, asked, path = notification.pid, named.asked, named.path
+                    self._add(pid, call.name, named.intent, asked, path, follows=named.follows, refused=barred)
         except Gone:
-            return
+            return refused
+        except PermissionError as error:
+            # it forbade being read, and what it names could be anything
+            self.incomplete = self.incomplete or f"a call could not be read ({error})"
+            return bool(self._executed.roots) and syscalls.may_write(call, notification.args)
+        return refused
+
+    def _bars(self, call: str, named: _Named) -> bool:
+        if not self._executed.roots:
+            return False
+        return self._executed.refuses(call, named.intent, named.path, exists=os.path.lexists(named.path))
 
     def looked(self, thread: int, hidden: str) -> None:
         """A look at a hidden name in the mask.
@@ -146,7 +169,9 @@ class Recorder:
             return f"syscall {number}", []
         return call.name, list(_paths(self._architecture, thread, call, registers))
 
-    def _add(self, pid: int, operation: str, intent: Intent, asked: str, path: str, *, follows: bool) -> None:
+    def _add(
+        self, pid: int, operation: str, intent: Intent, asked: str, path: str, *, follows: bool, refused: bool = False
+    ) -> None:
         exists = os.path.lexists(path)
         key = (operation, intent, asked, path, exists)
         if key in self._known:
@@ -165,7 +190,9 @@ class Recorder:
                 asked=asked,
                 path=path,
                 exists=exists,
+                errno="EROFS" if refused else "",
                 follows=follows,
+                refused=refused,
             )
         )
 

@@ -252,6 +252,13 @@ def follows(arch: Architecture, call: Call, argument: PathArgument, flags: int) 
     return argument.follows != bool(flags & argument.toggle)
 
 
+def may_write(call: Call, registers: tuple[int, ...]) -> bool:
+    """Whether a call may change something, by what its registers say alone."""
+    if call.name in WRITES:
+        return True
+    return call.name in OPENS and bool(flags_of(call, registers) & OPEN_WRITE_FLAGS)
+
+
 def open_intent(flags: int, *, exists: bool) -> Intent:
     """What an open means to do, given whether the host has the path.
 

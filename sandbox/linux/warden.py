@@ -85,7 +85,7 @@ class Warden:
         self._control = control
         self._stdio = stdio
         self._architecture: Architecture = ARCHITECTURES[os.uname().machine]
-        self._recorder = Recorder(self._architecture, served=spec.granted.served)
+        self._recorder = Recorder(self._architecture, served=spec.granted.served, executed=spec.executed)
         self._doors = Doors(
             spec.operations,
             spec.boundary,

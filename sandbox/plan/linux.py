@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandbox import globs, paths, writes
 from sandbox.errors import Refusal, RequestRefused
+from sandbox.executed import Executed, existing
 from sandbox.facts import Kind
 from sandbox.plan.model import Plan
 from sandbox.plan.ops import Origin
@@ -46,6 +47,7 @@ def plan(request: Request, files: Files, *, temp: str | None = None) -> Plan:
     grants, refused = judge.judge()
     for grant in grants:
         tree.write(grant.path, Origin(field=grant.field), directory=grant.directory, make=grant.make)
+    executed = _pin(request, files, tree, [grant.path for grant in grants])
     reads = _Reads(request, files, tree)
     for index, entry in enumerate(config.allow_read):
         reads.grant(entry, f"allowRead[{index}]")
@@ -61,6 +63,7 @@ def plan(request: Request, files: Files, *, temp: str | None = None) -> Plan:
         workspace=config.workspace,
         project=config.project,
         inert=tuple(reads.inert),
+        executed=executed,
     )
 
 
@@ -77,6 +80,21 @@ def _hide(request: Request, files: Files, tree: Tree, temp: str | None) -> None:
             tree.hide(wall.path, "content", Origin(reason=f"{wall.reason} is a wall"))
     for store in request.stores:
         tree.hide(store.path, "blank", Origin(reason=f"{store.reason} is closed unless a grant names it"))
+
+
+def _pin(request: Request, files: Files, tree: Tree, written: list[str]) -> Executed:
+    """Have the names other programs execute stay as they are where the task may write."""
+    git_config = request.config.git_config
+    kept = existing(written, request.workspace_root, files, git_config=git_config)
+    for path in kept:
+        # a link cannot be mounted over; what it leads to can
+        real = paths.canonical(path, files)
+        if files.kind(real) in {Kind.FILE, Kind.DIRECTORY}:
+            # the outermost: a grant inside another is no mount of its own
+            holder = min((grant for grant in written if paths.under(real, grant)), key=len, default=None)
+            if holder is not None:
+                tree.pin(real, Origin(reason=f"other programs execute what {paths.name(path)} says"), below=holder)
+    return Executed(roots=tuple(dict.fromkeys(written)), git_config=git_config, kept=kept)
 
 
 class _Reads:

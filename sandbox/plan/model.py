@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sandbox import paths
 from sandbox.contract import Reach
+from sandbox.executed import Executed
 from sandbox.facts import Kind
 from sandbox.plan.ops import Bind, Cover, Empty, Link, Make, ReadOnlyRoot, Way
 
@@ -23,12 +24,14 @@ class Plan:
         operations: in the order they are carried out; the first that is no `Make` lays out the root.
         workspace, project: canonical directories.
         inert: grants that name nothing on the host, each as its field and its path.
+        executed: names no task makes or changes, wherever it may write.
     """
 
     operations: tuple[Operation, ...]
     workspace: str
     project: str
     inert: tuple[tuple[str, str], ...] = ()
+    executed: Executed = field(default_factory=Executed)
     _at: dict[str, Operation] = field(init=False, repr=False, compare=False)
     _placed: dict[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
 
@@ -56,7 +59,7 @@ class Plan:
             case ReadOnlyRoot():
                 return Reach.READ
             case Bind(writable=writable):
-                return Reach.WRITE if writable else Reach.READ
+                return Reach.WRITE if writable and not self.executed.protects(real) else Reach.READ
             case Cover() | Way() | Empty() | Link() if operation.path == real:
                 return Reach.READ
             case _:

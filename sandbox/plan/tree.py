@@ -3,8 +3,9 @@
 Rule 1: the deepest mark above a path decides about it; at one place a grant beats what hides.
 Rule 2: below something hidden a grant opens itself and the directories that lead to it, nothing else.
 Rule 3: what is hidden by name rests on a cover around it. Only in a writable directory, and in the
-file system's root, which cannot be covered, is it laid over instead.
-Rule 4: a bind that adds nothing to what already stands there is left out.
+file system's root where it is shown, is it laid over instead.
+Rule 4: a bind that adds nothing to what already stands there is left out, but for the directories above a pin,
+which have to be mounts so that they cannot be renamed away.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class Node:
     always: bool = False  # the cover is laid whether or not anything hides it already
     made: bool = False  # a directory by the time the plan is carried out
     leads: Origin | None = None  # something is placed below, for this reason
+    pinned: Origin | None = None  # read-only though what is around it may be written
+    holds: Origin | None = None  # something below is pinned
 
     @property
     def granted(self) -> Origin | None:
@@ -103,6 +106,14 @@ class Tree:
             node.hide, node.hidden_by = how, origin
         node.always = node.always or always
 
+    def pin(self, path: str, origin: Origin, *, below: str) -> None:
+        """Have what stands at a path stay as it is, in the directory `below` that may be written."""
+        node = self._node(below)
+        for part in paths.parts(path)[len(paths.parts(below)) :]:
+            node.holds = node.holds or origin
+            node = node.children.setdefault(part, Node())
+        node.pinned = node.pinned or origin
+
     def operations(self, origin: Origin) -> tuple[Operation, ...]:
         """What to do, parents before children; `origin` says why the root is readable."""
         makes = (self._makes[path] for path in sorted(self._makes, key=paths.parts))
@@ -148,6 +159,8 @@ class Tree:
             content, origin = Reach.WRITE, node.write
         elif node.read is not None and content is Reach.HIDDEN:
             content, origin = Reach.READ, node.read
+        if node.pinned is not None and content is Reach.WRITE:
+            content, origin = Reach.READ, node.pinned
         laid = task.laid
         placed: list[Operation] = []
         if node.hide == "content" and (node.always or task.content is not Reach.HIDDEN):
@@ -197,6 +210,8 @@ class Tree:
                 placed.append(way(path=path, origin=origin))
         elif task.laid is not task.content:
             placed.append(Bind(path=path, origin=origin, directory=True, writable=writable))
+        elif writable and node.holds is not None:
+            placed.append(Bind(path=path, origin=node.holds, directory=True, writable=True))
         below = [
             _Task(paths.join(path, name), node.children.get(name) or Node(), laid, task.content, origin)
             for name in sorted(names)

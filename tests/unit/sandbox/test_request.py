@@ -143,8 +143,31 @@ def test_a_write_grant_on_a_wall_or_around_one_is_refused_by_name() -> None:
         ("VX302", "allowWrite[0]", 'write grant "/mono/" holds the repository\'s data /mono/.git'),
         ("VX302", "allowWrite[1]", 'write grant "/mono/sub/" holds the nested project /mono/sub/kit'),
         ("VX302", "allowWrite[3]", 'write grant "/mono/.vx/" holds the cache /mono/.vx/cache'),
-        ("VX302", "allowWrite[4]", 'write grant "/mono/.git/" is the repository\'s data /mono/.git'),
     ]
+
+
+def test_a_write_grant_that_names_a_wall_is_the_users_own_choice() -> None:
+    files = MemoryFiles.of("/mono/.git/HEAD", "/mono/sub/kit/x")
+    request(
+        files, workspace="/mono", project="/mono", nested=["/mono/sub/kit"], write=("/mono/.git/", "/mono/sub/kit/")
+    )
+
+
+@pytest.mark.parametrize("name", [".git/hooks/", ".git/config", ".vscode/", "out/.Claude/agents/x/", "a/b/c/d/.idea/"])
+def test_a_write_grant_of_a_name_other_programs_execute_is_refused(name: str) -> None:
+    grant = f"/ws/apps/shop/{name}"
+    found = refused(MemoryFiles.of(*WORKSPACE), write=(grant,))
+    assert (  # a missing name is refused as a name as well
+        "VX302",
+        "allowWrite[0]",
+        f'write grant "{grant}" names what other programs execute',
+    ) in found
+
+
+def test_the_settings_of_a_repository_may_be_granted_with_git_config() -> None:
+    files = MemoryFiles.of(*WORKSPACE, "/ws/.git/config")
+    request(files, write=("/ws/.git/config",), fields={"git_config": True})
+    assert refused(files, write=("/ws/.git/config",))[0][0] == "VX302"
 
 
 def test_the_cache_is_closed_to_every_write_grant() -> None:
@@ -331,7 +354,6 @@ ASKS: dict[str, object] = {
     "unix_sockets": ("/run/x.sock",),
     "local_binding": (8000,),
     "pty": True,
-    "git_config": True,
     "weaker_when_nested": True,
     "hermetic": True,
 }
