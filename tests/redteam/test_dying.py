@@ -81,6 +81,19 @@ def kill(pid: int) -> None:
         return
 
 
+def orphans() -> set[int]:
+    """Bubblewraps that belong to nobody any more."""
+    found = set()
+    for line in processes(["bwrap --unshare-user"]):
+        pid = int(line.split()[0])
+        try:
+            if "\nPPid:\t1\n" in Path(f"/proc/{pid}/status").read_text(encoding="utf-8"):
+                found.add(pid)
+        except OSError:
+            continue
+    return found
+
+
 def supervisor_of(session: Session) -> int:
     assert session._supervisor is not None
     return session._supervisor.pid
@@ -158,6 +171,7 @@ with Session() as session:
 
 
 def test_a_killed_executor_takes_everything_with_it(base: Path, box: Box) -> None:
+    before = orphans()
     chance = random.Random(1)  # noqa: S311  a choice that can be repeated
     for _ in range(8):
         executor = subprocess.Popen((sys.executable, "-c", _EXECUTOR, str(REPOSITORY), str(box.root)), cwd=REPOSITORY)
@@ -169,6 +183,7 @@ def test_a_killed_executor_takes_everything_with_it(base: Path, box: Box) -> Non
         until(lambda tree=tree: all(map(gone, tree)), lambda tree=tree: f"still there: {tree}")  # type: ignore[misc]
     assert mounts_of(base) == []
     until(lambda: processes([str(base)]) == [], lambda: f"left: {processes([str(base)])}")
+    until(lambda: orphans() <= before, lambda: f"left: {orphans() - before}")
 
 
 def test_nothing_a_warden_starts_can_keep_its_descriptors(box: Box) -> None:
