@@ -28,7 +28,6 @@ NOT_BUILT_YET = {
     "local_binding": ("localBinding", "VX502"),
     "pty": ("pty", "VX504"),
     "weaker_when_nested": ("weakerWhenNested", "VX507"),
-    "hermetic": ("hermetic", "VX506"),
 }
 
 

@@ -34,6 +34,12 @@ _NO_EFFECT = "does nothing on Linux"
 #: Fields that only macOS has.
 _MACOS_ONLY = frozenset({"systemInfo", "machLookup", "weakerNetworkIsolation"})
 
+#: What a flag that is enforced does.
+_FLAGS = {
+    "gitConfig": "the settings of a repository may be written where a grant reaches them; its hooks never",
+    "hermetic": "nothing outside the workspace exists but what a process needs to start and what is granted",
+}
+
 JSON = dict[str, Any]
 
 
@@ -273,6 +279,8 @@ def _notes(what: Explained, field: str, entry: Entry) -> Iterator[str]:
     if field in _MACOS_ONLY:
         if what.linux:
             yield _NO_EFFECT
+    elif field in _FLAGS:
+        yield _FLAGS[field]
     elif field not in {"allowRead", "allowWrite"}:
         yield _NOT_ENFORCED
     else:

@@ -16,7 +16,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from sandbox.linux import kernel
-from sandbox.plan.ops import Bind, Cover, Empty, Link, Operation, Seal, Way
+from sandbox.plan.ops import Bind, Cover, Empty, Fresh, Link, Operation, Seal, Way
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +75,7 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
     root = os.open("/", os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
     sources = _Sources(root)
     for op in operations:
-        if isinstance(op, Cover):
+        if isinstance(op, Cover) and op.path != "/":
             sources.keep(op.path)
     writable = {op.path: sources.clone(op) for op in operations if isinstance(op, Bind) and op.writable}
     kernel.set_mount_attributes(kernel.AT_FDCWD, "/", add=kernel.MOUNT_ATTR_RDONLY)
@@ -83,27 +83,52 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
     kernel.set_mount_attributes(kernel.AT_FDCWD, "/dev", remove=kernel.MOUNT_ATTR_RDONLY)
     if not os.statvfs("/").f_flag & os.ST_RDONLY:
         raise OSError("the root did not become read-only")
+    # a cover of the root is a root of its own; below the old one it is finished, then takes its place
+    top = _NEST if any(isinstance(op, Cover) and op.path == "/" for op in operations) else ""
+    # the old /proc has to be in sight for process 1 to mount its own, which then lies over it
+    fresh = {op.path: kernel.clone_tree(kernel.AT_FDCWD, op.path) for op in operations if isinstance(op, Fresh)}
     os.mkdir(_NEST, 0o755)
     kernel.attach_mount_at(nest(), _NEST)
     shown = os.open(_NEST, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
+    _place_all(operations, shown, sources, writable | fresh, top)
+    os.close(shown)
+    sources.close()
+    if top:
+        kernel.become_root(_NEST)
+    else:
+        kernel.detach(_NEST)
+    os.rmdir(_NEST)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def _place_all(
+    operations: tuple[Operation, ...], shown: int, sources: _Sources, taken: dict[str, int], top: str
+) -> None:
+    """Attach every mount of the plan.
+
+    Args:
+        operations: parents before children.
+        shown: the mount that holds what covers show.
+        sources: for binds that are not in `taken`, which are attached read-only.
+        taken: mounts by path that were copied while they could be written.
+        top: where the new root is, empty for the present one.
+    """
     # a copy of a directory takes along what lies over it: a cover that a bind hides whole would hide the bind instead
     whole = {op.path for op in operations if isinstance(op, Bind)}
     for op in operations:
         if isinstance(op, Cover) and op.path not in whole:
-            _attach(kernel.clone_tree(shown, op.path.lstrip("/") or "."), op.path)
+            if op.path != "/":
+                _attach(kernel.clone_tree(shown, op.path.lstrip("/")), top + op.path)
+        elif isinstance(op, Fresh):
+            _attach(taken[op.path], top + op.path)
         elif isinstance(op, Bind):
-            tree = writable.pop(op.path, -1)
+            tree = taken.get(op.path, -1)
             if tree < 0:
                 tree = sources.clone(op)
                 kernel.set_mount_attributes(tree, "", add=kernel.MOUNT_ATTR_RDONLY)
-            _attach(tree, op.path)
+            _attach(tree, top + op.path)
         elif isinstance(op, (Empty, Seal)) and op.laid_over:
-            _attach(kernel.clone_tree(shown, op.path.lstrip("/")), op.path)
-    os.close(shown)
-    sources.close()
-    kernel.detach(_NEST)
-    os.rmdir(_NEST)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            _attach(kernel.clone_tree(shown, op.path.lstrip("/")), top + op.path)
 
 
 def _attach(tree: int, path: str) -> None:

@@ -185,6 +185,14 @@ def mount_proc() -> None:
     _checked(int(_libc.mount(b"proc", b"/proc", b"proc", 2 | 4 | 8, None)), "mounting /proc")
 
 
+def become_root(path: str) -> None:
+    """Have the mount at `path` be the root, and take the old one away with everything on it."""
+    os.chdir(path)
+    _checked(int(_libc.pivot_root(b".", b".")), f"making {path} the root")
+    detach(".")
+    os.chdir("/")
+
+
 def detach(path: str) -> None:
     """Take a mount away lazily (MNT_DETACH), whatever still uses it."""
     _checked(int(_libc.umount2(os.fsencode(path), 2)), path)

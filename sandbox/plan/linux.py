@@ -23,6 +23,13 @@ _WORKSPACE = Origin(reason="nothing in the workspace exists unless it is granted
 _TEMP_ROOT = Origin(reason="other tasks' temporary directories do not exist")
 _TEMP = Origin(reason="the task's own temporary directory")
 _PROJECT = Origin(reason="the task starts in its project's directory")
+_HERMETIC = Origin(reason="the task is hermetic: nothing outside exists unless it is granted")
+_STARTS = Origin(reason="a process needs it to start")
+_OWN = Origin(reason="every sandbox has its own")
+
+#: What a process needs to start, besides the directories of the root whose name begins with `lib`.
+_SYSTEM = ("/usr", "/bin", "/sbin", "/etc", "/nix/store", "/gnu/store")
+
 _LINK = Origin(reason="what is granted is reached through this link")
 
 
@@ -69,6 +76,8 @@ def plan(request: Request, files: Files, *, temp: str | None = None) -> Plan:
 
 def _hide(request: Request, files: Files, tree: Tree, temp: str | None) -> None:
     temp_root = request.facts.temp_root
+    if request.config.hermetic:
+        _only_what_starts(files, tree)
     tree.hide(request.config.workspace, "content", _WORKSPACE, always=True)
     if files.kind(temp_root) is Kind.DIRECTORY or (temp is not None and paths.at_or_under(temp, temp_root)):
         tree.hide(temp_root, "content", _TEMP_ROOT)
@@ -80,6 +89,17 @@ def _hide(request: Request, files: Files, tree: Tree, temp: str | None) -> None:
             tree.hide(wall.path, "content", Origin(reason=f"{wall.reason} is a wall"))
     for store in request.stores:
         tree.hide(store.path, "blank", Origin(reason=f"{store.reason} is closed unless a grant names it"))
+
+
+def _only_what_starts(files: Files, tree: Tree) -> None:
+    """Have the root show what a process needs to start, and nothing else of the host's."""
+    tree.hide("/", "content", _HERMETIC, always=True)
+    for path in ("/dev", "/proc"):
+        tree.fresh(path, _OWN)
+    libraries = (paths.join("/", name) for name in files.entries("/") if name.startswith("lib"))
+    for path in (*_SYSTEM, *libraries):
+        if files.kind(path) in {Kind.DIRECTORY, Kind.LINK}:
+            tree.read(path, _STARTS)
 
 
 def _pin(request: Request, files: Files, tree: Tree, written: list[str]) -> Executed:

@@ -9,7 +9,7 @@ from sandbox import paths
 from sandbox.contract import Reach
 from sandbox.executed import Executed
 from sandbox.facts import Kind
-from sandbox.plan.ops import Bind, Cover, Empty, Link, Make, ReadOnlyRoot, Way
+from sandbox.plan.ops import Bind, Cover, Empty, Fresh, Link, Make, ReadOnlyRoot, Way
 
 if TYPE_CHECKING:
     from sandbox.facts import Files
@@ -56,7 +56,7 @@ class Plan:
         """What the task can do with a path that has no link left."""
         operation = self.decided_by(real)
         match operation:
-            case ReadOnlyRoot():
+            case ReadOnlyRoot() | Fresh():
                 return Reach.READ
             case Bind(writable=writable):
                 return Reach.WRITE if writable and not self.executed.protects(real) else Reach.READ
@@ -95,7 +95,7 @@ class Plan:
         match self.decided_by(real):
             case Link(path=place, target=target) if place == real:
                 return target
-            case ReadOnlyRoot() | Bind() if files.kind(real) is Kind.LINK:
+            case ReadOnlyRoot() | Fresh() | Bind() if files.kind(real) is Kind.LINK:
                 return files.readlink(real)
             case _:
                 return None

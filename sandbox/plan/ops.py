@@ -77,6 +77,14 @@ class Way(Operation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fresh(Way):
+    """The sandbox's own `/dev` or `/proc`, where a cover lies over the root."""
+
+    def describe(self) -> str:
+        return f"show the sandbox's own {shown(self.path)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Link(Operation):
     """A symbolic link inside a cover."""
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from sandbox import paths
 from sandbox.contract import Reach
 from sandbox.facts import Kind
-from sandbox.plan.ops import Bind, Cover, Empty, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
+from sandbox.plan.ops import Bind, Cover, Empty, Fresh, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +41,7 @@ class Node:
     hidden_by: Origin | None = None
     always: bool = False  # the cover is laid whether or not anything hides it already
     made: bool = False  # a directory by the time the plan is carried out
+    fresh: bool = False  # what stands there is the sandbox's own
     leads: Origin | None = None  # something is placed below, for this reason
     pinned: Origin | None = None  # read-only though what is around it may be written
     holds: Origin | None = None  # something below is pinned
@@ -94,6 +95,11 @@ class Tree:
         node = self._lead(path, origin)
         node.way = node.way or origin
 
+    def fresh(self, path: str, origin: Origin) -> None:
+        """Have the sandbox's own file system stand at a path, where the root is covered."""
+        self.way(path, origin)
+        self._node(path).fresh = True
+
     def link(self, path: str, target: str, origin: Origin) -> None:
         """Have a link exist."""
         node = self._lead(path, origin)
@@ -117,7 +123,8 @@ class Tree:
     def operations(self, origin: Origin) -> tuple[Operation, ...]:
         """What to do, parents before children; `origin` says why the root is readable."""
         makes = (self._makes[path] for path in sorted(self._makes, key=paths.parts))
-        return (*makes, ReadOnlyRoot(path="/", origin=origin), *self._lay(origin))
+        shown = () if self._root.hide == "content" else (ReadOnlyRoot(path="/", origin=origin),)
+        return (*makes, *shown, *self._lay(origin))
 
     def _node(self, path: str) -> Node:
         node = self._root
@@ -175,8 +182,8 @@ class Tree:
         reason = node.way or node.leads
         if not placed:
             if reason is not None:
-                kind = Way if task.laid is Reach.HIDDEN else Cover
-                placed.append(kind(path=path, origin=reason))
+                inside: type[Operation] = Fresh if node.fresh else Way
+                placed.append((inside if task.laid is Reach.HIDDEN else Cover)(path=path, origin=reason))
             elif task.content is not Reach.HIDDEN and (node.hide == "blank" or task.laid is not Reach.HIDDEN):
                 blank = Empty if self._files.kind(path) is Kind.DIRECTORY else Seal
                 placed.append(blank(path=path, origin=origin, laid_over=task.laid is not Reach.HIDDEN))

@@ -140,9 +140,7 @@ def test_a_project_with_one_granted_file_lists_what_leads_to_it(shop: Workspace)
         ("deny_network", ("x.org",), "denyNetwork"),
         ("unix_sockets", True, "unixSockets"),
         ("local_binding", True, "localBinding"),
-        ("hermetic", True, "hermetic"),
         ("pty", True, "pty"),
-        ("git_config", True, "gitConfig"),
     ],
 )
 def test_what_is_not_enforced_yet_is_refused_by_name(

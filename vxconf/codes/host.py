@@ -263,10 +263,6 @@ NOT_YET = (
     ),
     _not_yet(504, "pty-not-yet", "pty", sandbox("allow.pty = true"), "A task gets no terminal."),
     _not_yet(
-        505, "git-config-not-yet", "gitConfig", sandbox("allow.gitConfig = true"), "`.git/config` is never writable."
-    ),
-    _not_yet(506, "hermetic-not-yet", "hermetic", sandbox("hermetic = true"), "The host's root is always visible."),
-    _not_yet(
         507,
         "weaker-when-nested-not-yet",
         "weakerWhenNested",

@@ -533,3 +533,33 @@ def test_control_characters_are_shown_as_escapes() -> None:
     assert Way(path="/caf\udce9", origin=origin).describe() == (
         "show directory /caf\\udce9 with only what is placed in it"
     )
+
+
+def test_a_hermetic_task_reaches_what_starts_a_process_its_grants_and_nothing_else() -> None:
+    files = MemoryFiles.of(
+        "/ws/apps/shop/x",
+        "/usr/bin/sh",
+        "/etc/passwd",
+        "/var/x",
+        "/else/deep/y",
+        "/home/mel/z",
+        links={"/bin": "usr/bin"},
+    )
+    plan = planned(files, read=("/ws/apps/shop/", "/else/deep/"), fields={"hermetic": True})
+    assert not any(isinstance(operation, ReadOnlyRoot) for operation in plan.operations)
+    reach = {
+        path: plan.access(path, files).value
+        for path in (
+            "/",
+            "/bin/sh",
+            "/etc/passwd",
+            "/else/deep/y",
+            "/dev/null",
+            "/proc/1/x",
+            "/ws/apps/shop/x",
+            "/else",
+        )
+    }
+    assert set(reach.values()) == {"read"}, reach
+    for path in ("/var", "/var/x", "/home/mel/z", "/else/beside", "/sys", "/nix/store"):
+        assert plan.access(path, files).value == "hidden", path

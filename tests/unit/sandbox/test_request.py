@@ -355,7 +355,6 @@ ASKS: dict[str, object] = {
     "local_binding": (8000,),
     "pty": True,
     "weaker_when_nested": True,
-    "hermetic": True,
 }
 
 

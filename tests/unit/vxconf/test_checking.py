@@ -68,14 +68,14 @@ def test_a_wall_in_a_grant_is_named(workspace_factory: Factory) -> None:
 
 
 def test_what_is_not_enforced_yet_is_a_warning_of_the_file_and_a_refusal_of_the_run(workspace_factory: Factory) -> None:
-    block = 'allow.network = ["pypi.org"]\nallow.write = ["out.txt"]\nallow.pty = true\nhermetic = true'
+    block = 'allow.network = ["pypi.org"]\nallow.write = ["out.txt"]\nallow.pty = true\nweakerWhenNested = true'
     root = workspace_factory({"p/vx.toml": _task(block)})
     found = _check(root)
     assert [d.path.removeprefix("tasks.build.exec.sandbox.") for d in found] == [
         "allow.network",
         "allow.write[0]",
         "allow.pty",
-        "hermetic",
+        "weakerWhenNested",
     ]
     assert {d.severity for d in found} == {vxconf.Severity.WARNING}
     task = vxconf.load(str(root)).task("p#build")
