@@ -118,13 +118,18 @@ class Limits:
 
 @dataclass(slots=True)
 class Search:
-    """One search; what it found is in `granted` and `withheld`, in the order it was met."""
+    """One search; what it found is in `granted` and `withheld`, in the order it was met.
+
+    Attributes:
+        asked: directories an interpreter asks for whenever it starts, whether or not anything is imported from them.
+    """
 
     limits: Limits
     files: Files
     projects: Projects
     granted: dict[str, Granted] = field(default_factory=dict)
     withheld: dict[str, Withheld] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
     _looked: set[str] = field(default_factory=set)
 
     def run(self) -> None:
@@ -204,6 +209,7 @@ class Search:
             if name.endswith(".pth"):
                 for line in _search_paths(self.files.read(paths.join(site, name), _SMALL)):
                     target = paths.canonical(line if line.startswith("/") else paths.join(site, line), self.files)
+                    self.asked.append(target)
                     # what a member's own record speaks for is decided already
                     if not any(paths.at_or_under(target, member) for member in members):
                         self._member(target, paths.join(site, name), name.removesuffix(".pth"), place)

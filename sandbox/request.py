@@ -58,6 +58,7 @@ class Request:
         around: checkouts that hold the workspace or share its repository; they show nothing but what is granted.
         links: links the grants were spelled through, each as its place and its text.
         withheld: linked packages the task's cache key does not answer for.
+        asked: directories a linked environment's interpreter looks for at every start: that alone is no denial.
         reported: directories outside the project whose denials count as if they were in it.
         keyed: directories of the projects the task's cache key answers for; `None` when it has no cache.
     """
@@ -71,6 +72,7 @@ class Request:
     around: tuple[Wall, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     withheld: tuple[Withheld, ...] = ()
+    asked: tuple[str, ...] = ()
     reported: tuple[str, ...] = ()
     keyed: frozenset[str] | None = None
 
@@ -155,6 +157,7 @@ def build(
         around=around,
         links=tuple(dict.fromkeys((*links, *_through(granted, files)))),
         withheld=tuple(search.withheld.values()),
+        asked=tuple(dict.fromkeys(search.asked)),
         reported=tuple(
             dict.fromkeys(
                 (

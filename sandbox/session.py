@@ -394,6 +394,7 @@ def _boundary(request: Request, planned: Plan, *, temp: str, mask: Callable[[str
         withheld=request.reported,
         executed=planned.executed.protects,
         packages=request.withheld,
+        asked=frozenset(request.asked),
         nested=tuple(w.path for w in request.walls if paths.under(w.path, request.config.project)),
         walls=request.walls,
         stores=request.stores,

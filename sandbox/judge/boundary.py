@@ -65,6 +65,7 @@ class Boundary:
         nested: directories of other projects inside this one.
         stores: credential stores.
         temp: the task's own temporary directory, empty when it has none.
+        asked: directories an interpreter looks for whenever it starts: that alone is no denial.
         executed: whether no task may write a path, for the name it has.
         cached: whether the task has a cache, so that a new read belongs in its key.
         canonical: resolves links, for entries that name one.
@@ -81,6 +82,7 @@ class Boundary:
     nested: tuple[str, ...] = ()
     walls: tuple[Walled, ...] = ()
     stores: tuple[Walled, ...] = ()
+    asked: frozenset[str] = frozenset()
     executed: Callable[[str], bool] = nothing
     cached: bool = False
     canonical: Callable[[str], str] = unchanged

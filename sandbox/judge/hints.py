@@ -33,6 +33,7 @@ def hints(
     """Notes for an attempt that failed, in the order they help."""
     notes = [
         *_withheld(counted, boundary),
+        *_not_installed(counted, walled, boundary),
         *_hidden(outside, boundary),
         *_refused(outside, boundary),
         *_walls(walled, boundary),
@@ -88,6 +89,23 @@ def _withheld(counted: Iterable[Denied], boundary: Boundary) -> list[str]:
         for package in boundary.packages
         if any(paths.at_or_under(path, package.dir) for path in paths_met)
     ]
+
+
+def _not_installed(counted: Iterable[Denied], walled: Iterable[Denied], boundary: Boundary) -> list[str]:
+    """One note for the withheld packages whose sources an interpreter found missing when it started."""
+    told = [access.path for access, _ in counted]
+    missing = [access.path for access, _ in walled if access.path in boundary.asked]
+    found = [
+        package
+        for package in boundary.packages
+        if any(paths.at_or_under(path, package.dir) for path in missing)
+        and not any(paths.at_or_under(path, package.dir) for path in told)
+    ]
+    if not found:
+        return []
+    names = _list(dict.fromkeys(package.name for package in found))
+    unkeyed = _unkeyed(found[0], boundary)
+    return [f"not importable, since the cache key of the task does not answer for it: {names}; {unkeyed}"]
 
 
 def _unkeyed(package: Withheld, boundary: Boundary) -> str:

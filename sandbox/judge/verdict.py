@@ -59,6 +59,9 @@ class Judge:
         kind = "write" if executed else kind
         if kind is None or self._silence.covers(kind, access.path):
             return None
+        if access.intent is Intent.PROBE and access.path in boundary.asked:
+            self.walled.append(Denied(access, kind))
+            return None
         if looked_past_a_wall(access, boundary):
             self.walled.append(Denied(access, kind))
             return None
