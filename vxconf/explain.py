@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox import globs, paths
 from sandbox.contract import Reach
+from sandbox.executed import DIRECTORIES, FILES
 from sandbox.facts import Kind
 from sandbox.plan.ops import Way
 from vxconf.diagnostics import dotted
@@ -20,6 +21,7 @@ from vxconf.places import locate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from sandbox.dependencies import Withheld
     from sandbox.facts import Files
     from sandbox.plan.model import Plan
     from sandbox.plan.ops import Operation
@@ -83,24 +85,50 @@ def implied(what: Explained) -> list[JSON]:
     """What no entry says and holds all the same, each with its reason."""
     judged, items = what.judged, []
     told: set[str] = set()
-    if judged.plan is not None and what.linux:
-        for operation in judged.plan.operations:
+    plan = judged.plan if what.linux else None
+    if plan is not None:
+        for operation in plan.operations:
             if not operation.origin.field:
                 told.add(operation.path)
                 items.append(_implied(operation.path, operation.origin.reason, what, operation))
     if judged.request is not None:
         request = judged.request
         items += [_implied(read.path, read.reason, what) for read in request.reads if read.path not in told]
-        for wall in (*request.walls, *request.stores):
+        for wall in (*request.walls, *request.around, *request.stores):
             if wall.path not in told:
                 note = "does not exist now" if what.files.kind(wall.path) is None else ""
                 items.append(_implied(wall.path, f"{wall.reason} is a wall", what, note=note))
+        items += [_withheld(package, what) for package in request.withheld]
+        known = {package.dir for package in request.withheld} | {wall.path for wall in request.walls}
+        beside = [path for path in request.reported if path not in known]
+        items += [_implied(path, "a refused read in it is reported, as in the project", what) for path in beside]
+        if request.config.allow_write:
+            items.append(_executed(what))
         temp = paths.join(request.facts.temp_root, "…")
         item = _implied(temp, "the task's own temporary directory, its TMPDIR", what, note="made for each run, 0700")
         if what.linux:
             item["linux"] = [{"op": "Bind", "path": temp, "describe": f"bind directory {temp} writable"}]
         items.append(item)
     return items
+
+
+def _withheld(package: Withheld, what: Explained) -> JSON:
+    reason = f"the package {package.name} is withheld: the task's cache key answers for no task of it"
+    remedy = f"add a task of {package.target} that has a cache to dependsOn, or " if package.project else ""
+    remedy += "grant it with allow.read"
+    if not package.target.startswith("/"):
+        remedy += f" and name {globs.escape(package.target)}/** in cache.inputs.workspaceFiles"
+    item = _implied(package.dir, reason, what, note=f"linked by {package.link}")
+    item["notes"].append(remedy)
+    return item
+
+
+def _executed(what: Explained) -> JSON:
+    names = (*sorted(FILES), *("/".join(parts) + "/" for parts in DIRECTORIES), ".git/hooks/")
+    config = what.judged.request.config if what.judged.request is not None else None
+    if config is None or not config.git_config:
+        names = (*names, ".git/config")
+    return _implied(", ".join(names), "other programs execute what these say: no task makes or changes one", what)
 
 
 def why_path(what: Explained, path: str) -> JSON:
@@ -146,6 +174,8 @@ def _answer(what: Explained, plan: Plan, path: str, *, allowed: bool, write: boo
         by = _by(what, plan.decided_by(real))
     elif plan.reach(real) is Reach.HIDDEN:
         by = _because(_hidden_by(what, plan, real))
+    elif write and plan.executed.protects(real):
+        by = _because("other programs execute what it says: no task makes or changes it")
     else:
         by = _because("no write grant covers it" if write else "a link on the way to it is not granted")
     return {"allowed": allowed, "by": by, "nearest": None if allowed else _nearest(what, real, write=write)}
@@ -155,6 +185,10 @@ def _hidden_by(what: Explained, plan: Plan, real: str) -> str:
     """The rule that hides a path: the wall it is in, else the cover it is under."""
     request = what.judged.request
     walls = [w for w in (*request.walls, *request.stores) if paths.at_or_under(real, w.path)] if request else []
+    withheld = [p for p in request.withheld if paths.at_or_under(real, p.dir)] if request else []
+    if withheld:
+        package = withheld[0]
+        return f"the package {package.name} is withheld: the task's cache key answers for no task of {package.target}"
     if walls:
         wall = max(walls, key=lambda one: len(one.path))
         return f"{wall.reason} {wall.path} is a wall"
