@@ -61,19 +61,27 @@ class Executed:
     """The names of one run; it can be pickled, and needs no library where it is used.
 
     Attributes:
-        roots: canonical paths in which the task may write.
+        roots: canonical paths in which the task may write, or which it may.
+        heads: directories in which it may write what a pattern matches, and which hold more than that.
         git_config: whether a repository's own settings may be written.
         kept: what existed at the start, and is laid over where it is no link.
     """
 
     roots: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
     git_config: bool = False
     kept: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is anywhere to make one."""
+        return bool(self.roots or self.heads)
 
     def protects(self, path: str) -> bool:
         """Whether a path is such a name, or in one, inside what the task may write."""
         return any(
-            named_below(path, root, git_config=self.git_config) for root in self.roots if paths.under(path, root)
+            named_below(path, root, git_config=self.git_config)
+            for root in (*self.roots, *self.heads)
+            if paths.under(path, root)
         )
 
     def refuses(self, operation: str, intent: Intent, path: str, *, exists: bool) -> bool:
@@ -96,7 +104,7 @@ class Executed:
             return False
         if intent in {Intent.REMOVE, Intent.ATTRIBUTES}:
             return False
-        return any(paths.under(path, root) for root in self.roots)
+        return any(paths.under(path, root) for root in (*self.roots, *self.heads))
 
 
 def named_below(path: str, directory: str, *, git_config: bool) -> bool:

@@ -3,15 +3,82 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sandbox import paths
 from sandbox.errors import NotStarted
-from sandbox.plan.ops import Make, Operation
+from sandbox.plan.ops import Make, Name, Names, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else os.O_RDONLY
+
+
+@dataclass(slots=True)
+class Passing:
+    """Directories that are only there to hold names, shared by the runs of this process.
+
+    A directory goes once the last run that needs it has ended, if one of them made it and nothing is in it.
+    """
+
+    _ours: set[str] = field(default_factory=set)
+    _users: Counter[str] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def make(self, operations: Iterable[Operation]) -> tuple[list[str], Held]:
+        """Make every missing directory; what stays of what was made, parents first, and what may go.
+
+        Raises:
+            NotStarted: see `make`.
+        """
+        every = tuple(operations)
+        stays = [one.path for one in every if isinstance(one, Make) and not one.passing]
+        holders = {one.path if isinstance(one, Names) else paths.parent(one.path) for one in every if _serves(one)}
+        with self._lock:
+            made = make(every)
+            mine = {path for path in made if not any(paths.at_or_under(other, path) for other in stays)}
+            self._ours |= mine
+            used = [path for path in self._ours if any(paths.at_or_under(holder, path) for holder in holders)]
+            self._users.update(used)
+        return [path for path in made if path not in mine], Held(self, used)
+
+    def release(self, used: list[str]) -> None:
+        """Take back what nobody needs any more."""
+        with self._lock:
+            self._users.subtract(used)
+            gone = sorted(path for path in used if self._users[path] <= 0)
+            for path in gone:
+                del self._users[path]
+                self._ours.discard(path)
+            take_back(gone)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What one run needs of `Passing`.
+
+    Attributes:
+        used: made by runs of this process, this one or another.
+    """
+
+    holder: Passing
+    used: list[str]
+
+    def release(self) -> None:
+        """The run has ended."""
+        self.holder.release(self.used)
+
+
+def _serves(operation: Operation) -> bool:
+    return isinstance(operation, (Name, Names))
+
+
+#: Of this process.
+PASSING = Passing()
 
 
 def make(operations: Iterable[Operation]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 WALLED = "VX302"
 FILE_IN_THE_WAY = "VX303"
-BY_NAME = "VX304"
 TOO_WIDE = "VX305"
 PROTECTED = "VX306"
 UNDER_DEV = "VX307"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import shlex
 import signal
@@ -12,7 +13,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
-from sandbox import environment, making, outcome, paths, temporary
+from sandbox import environment, making, outcome, paths, staging, temporary
 from sandbox import request as requests
 from sandbox.errors import NotStarted, SandboxError, Unavailable
 from sandbox.host import HostFiles, host_facts
@@ -199,14 +200,18 @@ class Session:
         for attempt in attempts:
             attempt.signal(number)
 
-    def _hand_over(self, fds: list[int]) -> None:
+    def _hand_over(self, bwrap: str, fds: list[int]) -> None:
         with self._lock:
             if self._closed:
                 raise Unavailable("the session is closed", hint="run tasks inside the session's context")
             channel = self._requests
             if channel is None or (self._supervisor is not None and self._supervisor.poll() is not None):
                 channel = self._start()
-            socket.send_fds(channel, [b"run"], fds)
+            word = os.fsencode(bwrap)
+            try:
+                socket.send_fds(channel, [word], fds)
+            except (BrokenPipeError, ConnectionResetError):  # it died just now, and `poll` had not heard
+                socket.send_fds(self._start(), [word], fds)
 
     def _start(self) -> socket.socket:
         """Start the supervisor: an interpreter of its own that imports nothing but the engine."""
@@ -261,8 +266,10 @@ class _Run:
         self._command = " ".join((command, *map(shlex.quote, options.get("args", ()))))
         self._options = options
         self._attempt: Attempt | None = None
+        self._area: staging.Area | None = None
         self._violations: list[Violation] = []
         self._stopped = False
+        self._bwrap = ""
         self._lock = threading.RLock()
 
     def stop(self) -> None:
@@ -290,11 +297,18 @@ class _Run:
         if not os.path.isdir(cwd):
             raise NotStarted(f"the working directory {cwd} is gone", hint="restore it, or run the task elsewhere")
         _executable(self._command, self._options.get("env") or {})
-        bwrap = find_bwrap(os.environ.get("PATH", ""), self._request.workspace_root)
+        self._bwrap = find_bwrap(os.environ.get("PATH", ""), self._request.workspace_root)
         temp = temporary.make(facts.temp_root)
+        staging.sweep(self._request.workspace_root)
+        held: making.Held | None = None
         try:
             planned = linux.plan(self._request, HostFiles(), temp=temp)
-            made = making.make(planned.operations)
+            if planned.granted:
+                _served(observer)
+                self._area = staging.make(self._request.workspace_root)
+            made, held = making.PASSING.make(planned.operations)
+            if self._area is not None:
+                self._area.note(held.used)
             variables = environment.task_environment(
                 os.environ,
                 define=self._options.get("env") or {},
@@ -307,10 +321,10 @@ class _Run:
             boundary = _boundary(self._request, planned, temp=temp, mask=masker(variables))
             judge = Judge(boundary, ignore=config.ignore)
             spec = Spec(
-                bwrap=bwrap,
                 operations=planned.operations,
                 boundary=(boundary.project, *boundary.withheld),
                 executed=planned.executed,
+                granted=planned.granted,
                 command=("/bin/sh", "-c", "--", self._command),
                 environment=variables,
                 cwd=cwd,
@@ -321,41 +335,51 @@ class _Run:
             report = self._attempts(spec, judge)
             if report.started is not None:
                 self._set_aside(planned)
+            for path in report.finished.leftovers if report.finished is not None else ():
+                self._tell(judge.left(path))
             if report.started is None:
                 making.take_back(made)
             return outcome.settle(report, judge, tuple(self._violations), cwd=cwd)
         finally:
             temporary.remove(temp)
+            if self._area is not None:
+                self._area.remove()
+            if held is not None:
+                held.release()
 
     def _set_aside(self, planned: Plan) -> None:
         root, temp_root = self._request.workspace_root, self._request.facts.temp_root
-        hear = self._options.get("on_violation")
         for violation in set_aside(planned.executed, workspace=root, temp_root=temp_root, files=HostFiles()):
-            self._violations.append(violation)
-            if hear is not None:
-                hear(violation)
+            self._tell(violation)
+
+    def _tell(self, violation: Violation | None) -> None:
+        if violation is None:
+            return
+        self._violations.append(violation)
+        hear = self._options.get("on_violation")
+        if hear is not None:
+            hear(violation)
 
     def _attempts(self, spec: Spec, judge: Judge) -> Report:
         report = self._once(spec, judge)
         if report.failed is not None and report.failed.transient and not self._stopped:
             # a mount or a file vanished while it was being bound; nothing of the command ran
+            if self._area is not None:
+                # an attempt begins with an empty one
+                self._area.remove()
+                self._area = staging.make(self._request.workspace_root)
             report = self._once(spec, judge)
         return report
 
     def _once(self, spec: Spec, judge: Judge) -> Report:
         options = self._options
-        keep, hear = options.get("capture", True), options.get("on_violation")
+        keep = options.get("capture", True)
 
         def take(access: Access) -> None:
-            violation = judge.take(access)
-            if violation is None:
-                return
-            self._violations.append(violation)
-            if hear is not None:
-                hear(violation)
+            self._tell(judge.take(access))
 
         attempt = Attempt(
-            spec,
+            dataclasses.replace(spec, staging=self._area.path if self._area is not None else ""),
             stdin=options.get("stdin"),
             stdout=Stream(options.get("on_stdout"), keep),
             stderr=Stream(options.get("on_stderr"), keep),
@@ -367,9 +391,26 @@ class _Run:
                 attempt.signal(signal.SIGKILL)
         self._session._enter(attempt)  # noqa: SLF001  one room, two classes
         try:
-            return attempt.run(self._session._hand_over)  # noqa: SLF001
+            return attempt.run(lambda fds: self._session._hand_over(self._bwrap, fds))  # noqa: SLF001
         finally:
             self._session._leave(attempt)  # noqa: SLF001
+
+
+def _served(observer: str) -> None:
+    """Refuse names where nothing can serve them."""
+    hint = "grant directories instead, with a trailing slash"
+    if observer in ("notify", "none"):
+        raise NotStarted(
+            f"write grants of names are served through the mask, which the observer {observer} does without",
+            hint=f"use the observer auto, or {hint}",
+        )
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        raise NotStarted(
+            f"write grants of names need /dev/fuse, which cannot be opened: {error.strerror}",
+            hint=f"make /dev/fuse available to this user, or {hint}",
+        ) from error
 
 
 def _executable(command: str, variables: Mapping[str, str]) -> None:

@@ -11,11 +11,17 @@ import fcntl
 import os
 import tempfile
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sandbox import temporary
+from sandbox import making, paths, temporary
 from sandbox.errors import NotStarted
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _WHERE = (".vx", "tmp")
+#: Beside the area's directories, which have numbers for names.
+_MADE = "made"
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -33,6 +39,11 @@ class Area:
     fd: int
     made: tuple[str, ...]
 
+    def note(self, made: Iterable[str]) -> None:
+        """Remember directories made for the run, so that they are taken back should it be killed."""
+        with open(f"{self.path}/{_MADE}", "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write("\0".join(made))
+
     def remove(self) -> None:
         """Remove it with all it holds, and what was made for it if nothing else is there."""
         temporary.remove(self.path)
@@ -40,6 +51,14 @@ class Area:
         for directory in dict.fromkeys((os.path.dirname(self.path), *reversed(self.made))):
             with contextlib.suppress(OSError):
                 os.rmdir(directory)
+
+
+def sweep(workspace: str) -> None:
+    """Remove what runs that were killed left, if there is anything."""
+    where = "/".join((workspace.rstrip("/"), *_WHERE))
+    if os.path.isdir(where):
+        with contextlib.suppress(NotStarted):
+            make(workspace).remove()
 
 
 def make(workspace: str) -> Area:
@@ -75,7 +94,7 @@ def _made(workspace: str) -> Area:
         try:
             # an area is locked before anybody else may sweep
             fcntl.flock(directory, fcntl.LOCK_EX)
-            _sweep(here)
+            _sweep(here, workspace)
             path = tempfile.mkdtemp(prefix="run-", dir=here)
             fd = os.open(path, _LIST)
             fcntl.flock(fd, fcntl.LOCK_EX)
@@ -94,7 +113,7 @@ def _made(workspace: str) -> Area:
     return Area(path, fd, tuple(made))
 
 
-def _sweep(directory: str) -> None:
+def _sweep(directory: str, workspace: str) -> None:
     for name in os.listdir(directory):
         path = f"{directory}/{name}"
         if not name.startswith("run-"):
@@ -108,6 +127,17 @@ def _sweep(directory: str) -> None:
         except OSError:  # its run lives
             continue
         else:
+            _take_back(path, workspace)
             temporary.remove(path)
         finally:
             os.close(fd)
+
+
+def _take_back(area: str, workspace: str) -> None:
+    """Remove the directories that were made for a killed run, where nothing is in them."""
+    try:
+        with open(f"{area}/{_MADE}", encoding="utf-8", errors="surrogateescape") as file:
+            made = file.read().split("\0")
+    except OSError:
+        return
+    making.take_back([path for path in made if paths.under(path, workspace)])

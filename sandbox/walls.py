@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DATA = "the repository's data"
 CACHE = "the cache"
+UNFINISHED = "the directory of unfinished outputs"
 RUN_CACHE = "the cache directory of the run"
 NESTED = "the nested project"
 CHECKOUT = "the rest of the repository's checkout"
@@ -48,6 +49,7 @@ def fixed(root: str, *, cache_dir: str | None, files: Files) -> tuple[Wall, ...]
     found = [
         (paths.join(root, ".git"), DATA, False),
         (paths.join(root, ".vx", "cache"), CACHE, True),
+        (paths.join(root, ".vx", "tmp"), UNFINISHED, True),
     ]
     if cache_dir is not None:
         found.append((paths.canonical(cache_dir, files), RUN_CACHE, True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sandbox import globs, paths, refusals
 from sandbox.errors import Refusal
@@ -20,18 +20,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteGrant:
-    """One writable bind.
+    """What one write grant becomes.
 
     Attributes:
         field: the field of the config it comes from.
-        directory: false for a file outside the project, bound by itself.
-        make: the directory does not exist yet.
+        path: of a pattern the directory that is its literal head.
+        kind: a directory bound whole, a file outside the project bound by itself, a name served whatever it becomes,
+            or every name a pattern matches.
+        make: the directory to make first, empty where it exists: the one granted, else the one that holds the names.
+        pattern: in grant syntax; empty but for a pattern.
+        without: what a pattern does not reach, nor anything below it.
+        instead: advice to grant a directory, empty where that would be refused as well.
     """
 
     field: str
     path: str
-    directory: bool
-    make: bool
+    kind: Literal["directory", "file", "name", "pattern"]
+    make: str = ""
+    pattern: str = ""
+    without: tuple[str, ...] = ()
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,42 +77,85 @@ class Judge:
 
     def _grant(self, grant: str, field: str) -> WriteGrant | Refusal:
         if globs.has_wildcard(grant):
-            return Refusal(
-                f'write grant "{grant}" is a pattern, and names cannot be granted for writing yet',
-                field=field,
-                code=refusals.BY_NAME,
-                hint=self._directory_hint(globs.literal_base(grant)) or "grant a directory, with a trailing slash",
-            )
+            return self._pattern(grant, field)
         path = globs.unescape(grant).rstrip("/") or "/"
-        for refusal in self._refusals(path, grant, field):
-            return refusal
+        outside = not paths.under(path, self.config.project)
         kind = self.files.kind(path)
         whole = grant.endswith("/") or path == "/"
-        outside = not paths.at_or_under(path, self.config.project)
+        directory = whole or (outside and kind is Kind.DIRECTORY)
+        for refusal in self._refusals(path, grant, field, name=not directory):
+            return refusal
         if whole and kind in {Kind.FILE, Kind.OTHER}:
             return _in_the_way(grant, path, field)
-        if whole or (outside and kind is Kind.DIRECTORY):
-            return WriteGrant(field=field, path=path, directory=True, make=kind is None)
-        if outside and kind is not None:
-            return WriteGrant(field=field, path=path, directory=False, make=False)
-        what = "is outside the project and names nothing"
+        if directory:
+            return WriteGrant(field=field, path=path, kind="directory", make="" if kind is not None else path)
         if not outside:
-            what = "is a name, and only directories can be granted for writing yet"
+            return WriteGrant(field=field, path=path, kind="name", make=self._missing(paths.parent(path)))
+        if kind is not None:
+            return WriteGrant(field=field, path=path, kind="file")
         other = self._directory_hint(paths.parent(path))
         return Refusal(
-            f'write grant "{grant}" {what}',
+            f'write grant "{grant}" is outside the project and names nothing',
             field=field,
-            code=refusals.MISSING_OUTSIDE if outside else refusals.BY_NAME,
+            code=refusals.MISSING_OUTSIDE,
             hint=f'write "{grant}/" for a directory' + (f", or {other}" if other else ""),
         )
+
+    def _pattern(self, grant: str, field: str) -> WriteGrant | Refusal:
+        head, workspace = globs.literal_base(grant), self.config.workspace
+        instead = self._directory_hint(head)
+        if ".." in paths.parts(grant):
+            return Refusal(
+                f'write grant "{grant}" goes up after a wildcard',
+                field=field,
+                code=refusals.UNUSABLE,
+                hint="spell it without ..",
+            )
+        if not paths.at_or_under(head, workspace):
+            return Refusal(
+                f'write grant "{grant}" is a pattern outside the workspace',
+                field=field,
+                code=refusals.MISSING_OUTSIDE,
+                hint=instead or "grant a directory, with a trailing slash",
+            )
+        for refusal in self._around_head(head, grant, field):
+            return refusal
+        held = (*(wall.path for wall in (*self.walls, *self.stores)), *self.facts.protected, self.facts.temp_root)
+        return WriteGrant(
+            field=field,
+            path=head,
+            kind="pattern",
+            make=self._missing(head),
+            pattern=grant,
+            without=tuple(sorted(path for path in set(held) if paths.under(path, head))),
+            instead=instead,
+        )
+
+    def _around_head(self, head: str, grant: str, field: str) -> Iterator[Refusal]:
+        """Why a pattern cannot begin in a directory; what is below that it does not reach."""
+        yield from self._moved(head, grant, field)
+        if self.files.kind(head) in {Kind.FILE, Kind.OTHER}:
+            yield _in_the_way(grant, head, field)
+        for wall in self.walls:
+            if wall.closed and paths.at_or_under(head, wall.path):
+                yield _walled_off(f'write grant "{grant}" is in', wall, field)
+        yield from self._executed(head, grant, field)
+        for place in self.facts.protected:
+            if paths.at_or_under(head, place):
+                yield _protected(grant, place, field)
+        if is_others_temporary(head, self.facts.temp_root, self.config.workspace):
+            yield others_temporary(f'write grant "{grant}"', self.facts.temp_root, field)
+
+    def _missing(self, directory: str) -> str:
+        return directory if self.files.kind(directory) is None else ""
 
     def _directory_hint(self, directory: str) -> str:
         """The advice to grant a directory instead, empty where that would be refused as well."""
         spelled = globs.escape(directory).rstrip("/") + "/"
-        refused = next(self._refusals(directory, spelled, ""), None)
+        refused = next(self._refusals(directory, spelled, "", name=False), None)
         return f'grant the directory "{spelled}"' if refused is None else ""
 
-    def _refusals(self, path: str, grant: str, field: str) -> Iterator[Refusal]:
+    def _refusals(self, path: str, grant: str, field: str, *, name: bool) -> Iterator[Refusal]:
         """The reasons that hold whatever stands at the path, the gravest first."""
         if paths.canonical(path, self.files) != path or self.files.kind(path) is Kind.LINK:
             yield not_canonical(grant, path, field, self.files)
@@ -121,50 +172,47 @@ class Judge:
                     code=refusals.TOO_WIDE,
                     hint="grant the directories the task writes, each by itself",
                 )
+        yield from self._moved(path, grant, field)
+        yield from self._walled(path, grant, field, name=name)
+        yield from self._executed(path, grant, field)
+        for place in self.facts.protected:
+            if paths.at_or_under(place, path) or paths.under(path, place):
+                yield _protected(grant, place, field)
+
+    def _moved(self, path: str, grant: str, field: str) -> Iterator[Refusal]:
+        """What stands in the way to a path."""
+        if paths.canonical(path, self.files) != path:
+            yield not_canonical(grant, path, field, self.files)
+            return
         for above in paths.parents(path):
             kind = self.files.kind(above)
             if kind is Kind.LINK:  # a loop, which no path is canonical behind
                 yield not_canonical(grant, path, field, self.files)
             elif kind in {Kind.FILE, Kind.OTHER}:
                 yield _in_the_way(grant, above, field)
-        yield from self._walled(path, grant, field)
-        below = self.config.project if paths.at_or_under(path, self.config.project) else workspace
-        if paths.under(path, below) and named_below(path, below, git_config=self.config.git_config):
+
+    def _executed(self, path: str, grant: str, field: str) -> Iterator[Refusal]:
+        config = self.config
+        below = config.project if paths.at_or_under(path, config.project) else config.workspace
+        if paths.under(path, below) and named_below(path, below, git_config=config.git_config):
             yield Refusal(
                 f'write grant "{grant}" names what other programs execute',
                 field=field,
                 code=refusals.WALLED,
                 hint="have the task write elsewhere, and take what it wrote over by hand",
             )
-        for place in self.facts.protected:
-            if paths.at_or_under(place, path) or paths.under(path, place):
-                yield Refusal(
-                    f'write grant "{grant}" would let the task rewrite the program that walls it in, {place}',
-                    field=field,
-                    code=refusals.PROTECTED,
-                    hint="grant a directory apart from it, or install vxconf elsewhere",
-                )
 
-    def _walled(self, path: str, grant: str, field: str) -> Iterator[Refusal]:
+    def _walled(self, path: str, grant: str, field: str, *, name: bool) -> Iterator[Refusal]:
         inside = paths.at_or_under(path, self.config.workspace)
         for wall in self.walls:
-            named = wall.path == path and not wall.closed
+            named = wall.path == path and not wall.closed and not name
             if (paths.at_or_under(wall.path, path) and not named) or (wall.closed and paths.under(path, wall.path)):
                 verb = "is" if wall.path == path else "holds" if paths.under(wall.path, path) else "is in"
-                yield Refusal(
-                    f'write grant "{grant}" {verb} {wall.reason} {wall.path}',
-                    field=field,
-                    code=refusals.WALLED,
-                    hint="grant a directory that keeps clear of it",
-                )
+                own = f'write "{grant}/" to grant it whole' if wall.path == path and not wall.closed else ""
+                yield _walled_off(f'write grant "{grant}" {verb}', wall, field, hint=own)
         for store in self.stores if inside else ():
             if paths.under(store.path, path):
-                yield Refusal(
-                    f'write grant "{grant}" holds {store.reason} {store.path}',
-                    field=field,
-                    code=refusals.WALLED,
-                    hint="grant a directory that keeps clear of it",
-                )
+                yield _walled_off(f'write grant "{grant}" holds', store, field)
         if is_others_temporary(path, self.facts.temp_root, self.config.workspace):
             yield others_temporary(f'write grant "{grant}"', self.facts.temp_root, field)
 
@@ -230,4 +278,22 @@ def _in_the_way(grant: str, path: str, field: str) -> Refusal:
         field=field,
         code=refusals.FILE_IN_THE_WAY,
         hint="remove the file or grant another directory",
+    )
+
+
+def _walled_off(what: str, wall: Wall, field: str, *, hint: str = "") -> Refusal:
+    return Refusal(
+        f"{what} {wall.reason} {wall.path}",
+        field=field,
+        code=refusals.WALLED,
+        hint=hint or "grant a directory that keeps clear of it",
+    )
+
+
+def _protected(grant: str, place: str, field: str) -> Refusal:
+    return Refusal(
+        f'write grant "{grant}" would let the task rewrite the program that walls it in, {place}',
+        field=field,
+        code=refusals.PROTECTED,
+        hint="grant a directory apart from it, or install vxconf elsewhere",
     )

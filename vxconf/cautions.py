@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     from vxconf.document import Document
     from vxconf.judging import Judged
     from vxconf.model import Entry
-
-#: Files whose names have no ending.
-_PLAIN_FILES = frozenset(
-    {"makefile", "dockerfile", "license", "licence", "readme", "changelog", "version", "gemfile", "procfile", "notice"}
-)
+#: Names below a directory from which on serving it by name is worth a word.
+LARGE = 1_000
 
 
 def cautions(
@@ -43,7 +40,7 @@ def cautions(
         *_naming_nothing(judged, is_made),
         *_covered(judged),
         *_opening_stores(judged, stores),
-        *_probably_directories(judged, files),
+        *_large_by_name(judged, files),
     ]
     if not found:
         return ()
@@ -139,17 +136,26 @@ def _opening_stores(judged: Judged, stores: Collection[str]) -> Iterator[_Found]
                 )
 
 
-def _probably_directories(judged: Judged, files: Files) -> Iterator[_Found]:
+def _large_by_name(judged: Judged, files: Files) -> Iterator[_Found]:
     config = judged.resolution.config
     for index, grant in enumerate(config.allow_write):
-        if grant.endswith("/") or globs.has_wildcard(grant):
+        if grant.endswith("/") or globs.has_wildcard(grant) or not _is_large(_literal(grant), files):
             continue
-        path = _literal(grant)
-        kind, name = files.kind(path), paths.name(path)
-        named_like_one = kind is None and "." not in name and name.lower() not in _PLAIN_FILES
-        if kind is Kind.DIRECTORY or named_like_one:
-            entry = judged.resolution.origin(f"allowWrite[{index}]")[0]
-            yield "VX406", entry, "is probably a directory", f"write {quoted(entry.text + '/')} to grant the directory"
+        entry = judged.resolution.origin(f"allowWrite[{index}]")[0]
+        what = f"grants a directory of more than {LARGE} files by name, each call on it served by another process"
+        remedy = f"write {quoted(entry.text + '/')} for native speed, unless the task removes the directory itself"
+        yield "VX406", entry, what, remedy
+
+
+def _is_large(directory: str, files: Files) -> bool:
+    todo, seen = [directory] if files.kind(directory) is Kind.DIRECTORY else [], 0
+    while todo and seen <= LARGE:
+        here = todo.pop()
+        names = files.entries(here)
+        seen += len(names)
+        if seen <= LARGE:
+            todo += (path for name in names if files.kind(path := paths.join(here, name)) is Kind.DIRECTORY)
+    return seen > LARGE
 
 
 def _walls(request: Request | None) -> tuple[str, ...]:

@@ -341,12 +341,14 @@ def _path_notes(what: Explained, field: str, entry: Entry) -> Iterator[str]:
 
 def _linux_notes(what: Explained, field: str, grant: str, *, inert: bool) -> Iterator[str]:
     if globs.has_wildcard(grant):
+        if field == "allowWrite":
+            yield "every name that matches, whenever it is made; what is made beside one goes with the run, and counts"
+            return
         yield "matches nothing now" if inert else "what matches at the start; a file made later is not covered"
         return
     path = globs.unescape(grant).rstrip("/") or "/"
     if field == "allowWrite":
-        if grant.endswith("/"):
-            yield "everything in it may be written; the directory itself is a mount point, not to be removed or renamed"
+        yield from _written(what, grant, path)
     elif inert:
         yield "names nothing now; what is made later is not covered"
     elif what.files.kind(path) is Kind.FILE:
@@ -355,6 +357,18 @@ def _linux_notes(what: Explained, field: str, grant: str, *, inert: bool) -> Ite
     inside = [w.path for w in (*request.walls, *request.stores) if paths.under(w.path, path)] if request else []
     if inside:
         yield f"not {_listed(inside)}: walls stay closed"
+
+
+def _written(what: Explained, grant: str, path: str) -> Iterator[str]:
+    if grant.endswith("/"):
+        yield "everything in it may be written; the directory itself is a mount point, not to be removed or renamed"
+    elif not paths.under(path, what.judged.resolution.config.project):
+        yield "the file itself: it may be written, and neither removed nor replaced by a rename"
+    else:
+        yield "the name, whatever it becomes; what is made beside it goes with the run, and counts"
+        kind, name = what.files.kind(path), paths.name(path)
+        if kind is Kind.DIRECTORY or (kind is None and "." not in name):
+            yield f"served call by call: where much is written, {name}/ grants the directory at native speed"
 
 
 def _listed(items: Iterable[str]) -> str:

@@ -69,9 +69,6 @@ _ATTRIBUTES = {
     "hermetic": "hermetic",
 }
 
-#: Codes of what is valid and only not enforced yet: a run is refused, the file is not.
-_NAMES_NOT_YET = "VX304"
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
@@ -186,7 +183,7 @@ class Judged:
 
 def not_yet(diagnostic: Diagnostic) -> bool:
     """Whether it is about something valid that this version does not enforce yet."""
-    return diagnostic.code == _NAMES_NOT_YET or diagnostic.code.startswith("VX5")
+    return diagnostic.code.startswith("VX5")
 
 
 def judge(block: SandboxModel, document: Document, where: Setting, folded: Callable[[], Folded] = Folded) -> Judged:
@@ -223,7 +220,7 @@ def judge(block: SandboxModel, document: Document, where: Setting, folded: Calla
                 links=resolution.links,
                 linked=False,
             )
-            if any(map(globs.has_wildcard, trial.config.allow_read)):
+            if any(map(globs.has_wildcard, (*trial.config.allow_read, *trial.config.allow_write))):
                 # only a pattern can be refused for what it would have to look at
                 _planned(request, where.files)
         except RequestRefused as fault:

@@ -28,6 +28,12 @@ class Reachable(Protocol):
     def reach(self, real: str) -> Reach:
         """What the task can do with a path that has no link left."""
 
+    def beside(self, real: str) -> bool:
+        """Whether what the task makes at a path is kept apart from the host, and goes with the run."""
+
+    def leads(self, real: str) -> bool:
+        """Whether a directory at a path may be made on the way to a name a pattern grants."""
+
 
 class Walled(Protocol):
     """A place a grant above it does not open."""

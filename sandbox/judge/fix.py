@@ -9,21 +9,27 @@ from sandbox.contract import Fix, FixInputs, FixPaths, Intent
 from sandbox.judge import spelling
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from sandbox.contract import Access
     from sandbox.judge.boundary import Boundary
     from sandbox.judge.verdict import Denied
 
 
-def fix(counted: Sequence[Denied], boundary: Boundary) -> Fix | None:
+def fix(counted: Sequence[Denied], boundary: Boundary, *, names: Collection[str] = ()) -> Fix | None:
     """The entries for these violations, in the order they were met; `None` when no grant would cure any.
 
     A credential store is withheld: named, never suggested. A write whose
     directory could not be granted whole (it is or holds a wall), or whose name is no text, has no entry.
+
+    Args:
+        counted: the violations' accesses.
+        boundary: what they were compared with.
+        names: paths whose own grant is the cure, whatever they are.
     """
     reads: list[str] = []
     writes: list[str] = []
+    named: list[str] = []
     withheld: list[str] = []
     for access, kind in counted:
         if boundary.store(access.path) is not None:
@@ -34,16 +40,25 @@ def fix(counted: Sequence[Denied], boundary: Boundary) -> Fix | None:
             reads.append(access.path)
         elif access.refused or boundary.executed(access.path):
             continue  # no grant gives it
+        elif access.path in names:
+            named.append(access.path)
         elif not boundary.refuses_writing(directory := writable(access, boundary)):
             writes.append(directory)
     writes = _outermost(writes)
-    reads = [path for path in _outermost(reads) if not _covered(path, writes)]
-    if not reads and not writes:
+    named = [path for path in _outermost(named) if not _covered(path, writes)]
+    reads = [path for path in _outermost(reads) if not _covered(path, (*writes, *named))]
+    if not reads and not writes and not named:
         return None
     return Fix(
         allow=FixPaths(
             read=_spelled((spelling.entry(path, boundary) for path in reads), boundary),
-            write=_spelled((spelling.entry(path, boundary, directory=True) for path in writes), boundary),
+            write=_spelled(
+                (
+                    *(spelling.entry(path, boundary, directory=True) for path in writes),
+                    *(spelling.entry(path, boundary) for path in named),
+                ),
+                boundary,
+            ),
         ),
         inputs=_inputs(reads, boundary) if boundary.cached else FixInputs(),
         withheld=_spelled(withheld, boundary),

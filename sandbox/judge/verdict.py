@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sandbox.contract import Ignore, Intent, Reach, Violation
+from sandbox import paths
+from sandbox.contract import Access, Ignore, Intent, Reach, Violation
 from sandbox.judge.fix import fix
 from sandbox.judge.hints import hints
 from sandbox.judge.ignore import Silence
 from sandbox.judge.rules import Denial, answer, denied, looked_past_a_wall
 from sandbox.judge.spelling import shown
+from sandbox.linux.syscalls import WRITE_INTENTS
 
 if TYPE_CHECKING:
-    from sandbox.contract import Access, Fix, Hint
+    from sandbox.contract import Fix, Hint
     from sandbox.judge.boundary import Boundary
 
 _OPENS = frozenset({Intent.OPEN, Intent.EXEC})
+_MAKES = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK, Intent.RENAME})
+#: What may be done with a directory on the way to names a pattern grants, whatever becomes of it.
+_ON_THE_WAY = frozenset({Intent.PROBE, Intent.MKDIR, Intent.REMOVE, Intent.RENAME})
 
 
 class Denied(NamedTuple):
@@ -39,6 +44,8 @@ class Judge:
         self._silence = Silence(ignore or Ignore(), boundary)
         self._judged: set[tuple[str, Intent, str, bool]] = set()
         self._reported: set[tuple[str, Denial, str]] = set()
+        self._staged: set[str] = set()
+        self._left: list[str] = []
         self.counted: list[Denied] = []
         self.outside: list[Denied] = []
         self.walled: list[Denied] = []
@@ -57,7 +64,7 @@ class Judge:
         # a call the observer itself refused, whatever the mounts would have answered
         executed = access.refused or (kind == "write" and boundary.executed(access.path))
         kind = "write" if executed else kind
-        if kind is None or self._silence.covers(kind, access.path):
+        if kind is None or (not executed and self._apart(access)) or self._silence.covers(kind, access.path):
             return None
         if access.intent is Intent.PROBE and access.path in boundary.asked:
             self.walled.append(Denied(access, kind))
@@ -75,6 +82,34 @@ class Judge:
         self._reported.add(report)
         self.counted.append(Denied(access, kind))
         return self._violation(access, kind)
+
+    def _apart(self, access: Access) -> bool:
+        """Whether names granted around a path make it no denial: what is left there at the end is told then."""
+        plan, path = self._boundary.plan, access.path
+        if access.intent in _ON_THE_WAY and plan.leads(path):
+            return True
+        if access.intent not in WRITE_INTENTS or not plan.beside(path):
+            return False
+        if access.intent in _MAKES:
+            self._staged.add(path)
+            return True
+        # of the task's own making; a name of the host's that it does not see is another matter
+        return any(place in self._staged for place in (path, *paths.parents(path)))
+
+    def left(self, path: str) -> Violation | None:
+        """The violation it is that the task left something beside a granted name; `None` when nobody asks for it."""
+        boundary = self._boundary
+        if boundary.unjudged(path) or self._silence.covers("write", path):
+            return None
+        access = Access(pid=0, operation="create", intent=Intent.CREATE, asked=path, path=path, exists=False)
+        self.counted.append(Denied(access, "write"))
+        self._left.append(path)
+        line = (
+            f"{shown(path)} was made beside a granted name, where no write grant covers it, and went with the run:"
+            " grant it by name, ignore it, or have it made in $TMPDIR"
+        )
+        asked, line = boundary.mask(path), boundary.mask(line)
+        return Violation(kind="write", operation="create", target=asked, path=asked, errno="", line=line)
 
     def _violation(self, access: Access, kind: Denial) -> Violation:
         boundary = self._boundary
@@ -98,7 +133,7 @@ class Judge:
 
     def fix(self) -> Fix | None:
         """The fewest entries that would have let every violation pass; `None` when there are none to give."""
-        return fix(self.counted, self._boundary)
+        return fix(self.counted, self._boundary, names=self._left)
 
     def hints(self, *, cwd: str) -> tuple[Hint, ...]:
         """Notes for an attempt that failed, by its command or by a violation; a pass asks for none."""

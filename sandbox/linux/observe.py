@@ -114,11 +114,11 @@ class Recorder:
         except PermissionError as error:
             # it forbade being read, and what it names could be anything
             self.incomplete = self.incomplete or f"a call could not be read ({error})"
-            return bool(self._executed.roots) and syscalls.may_write(call, notification.args)
+            return bool(self._executed) and syscalls.may_write(call, notification.args)
         return refused
 
     def _bars(self, call: str, named: _Named) -> bool:
-        if not self._executed.roots:
+        if not self._executed:
             return False
         return self._executed.refuses(call, named.intent, named.path, exists=os.path.lexists(named.path))
 

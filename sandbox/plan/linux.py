@@ -9,7 +9,8 @@ from sandbox.errors import Refusal, RequestRefused
 from sandbox.executed import Executed, existing
 from sandbox.facts import Kind
 from sandbox.plan.model import Plan
-from sandbox.plan.ops import Origin
+from sandbox.plan.names import Granted
+from sandbox.plan.ops import Name, Names, Origin
 from sandbox.plan.tree import Tree
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from sandbox.facts import Files
     from sandbox.request import Request
+    from sandbox.writes import WriteGrant
 
 _OUTSIDE = Origin(reason="what is outside the workspace may be read")
 _WORKSPACE = Origin(reason="nothing in the workspace exists unless it is granted")
@@ -52,9 +54,7 @@ def plan(request: Request, files: Files, *, temp: str | None = None) -> Plan:
         tree.write(temp, _TEMP, directory=True)
     judge = writes.Judge(config=config, facts=request.facts, files=files, walls=request.walls, stores=request.stores)
     grants, refused = judge.judge()
-    for grant in grants:
-        tree.write(grant.path, Origin(field=grant.field), directory=grant.directory, make=grant.make)
-    executed = _pin(request, files, tree, [grant.path for grant in grants])
+    executed = _write(request, files, tree, grants)
     reads = _Reads(request, files, tree)
     for index, entry in enumerate(config.allow_read):
         reads.grant(entry, f"allowRead[{index}]")
@@ -65,8 +65,12 @@ def plan(request: Request, files: Files, *, temp: str | None = None) -> Plan:
         tree.link(place, target, _LINK)
     if reads.refusals or refused:
         raise RequestRefused((*reads.refusals, *refused))
+    try:
+        operations = tree.operations(_OUTSIDE, executed)
+    except Refusal as refusal:
+        raise RequestRefused((refusal,)) from refusal
     return Plan(
-        operations=tree.operations(_OUTSIDE),
+        operations=operations,
         workspace=config.workspace,
         project=config.project,
         inert=tuple(reads.inert),
@@ -102,19 +106,57 @@ def _only_what_starts(files: Files, tree: Tree) -> None:
             tree.read(path, _STARTS)
 
 
-def _pin(request: Request, files: Files, tree: Tree, written: list[str]) -> Executed:
+def _write(request: Request, files: Files, tree: Tree, grants: tuple[WriteGrant, ...]) -> Executed:
+    """Everything that may be written: each grant, but for those another covers."""
+    # what packages link to is a place of its own: a pattern that begins around it stays out of it
+    kept = {read.path for read in request.reads if files.kind(read.path) is Kind.DIRECTORY}
+    names, every = [], []
+    whole = [grant.path for grant in grants if grant.kind == "directory"]
+    for grant in grants:
+        origin = Origin(field=grant.field)
+        if any(_covers(directory, grant) for directory in whole):
+            continue
+        if grant.kind == "name":
+            names.append(Name(path=grant.path, origin=origin))
+            tree.name(grant.path, origin, make=grant.make)
+        elif grant.kind == "pattern":
+            without = {*grant.without, *(path for path in kept if paths.under(path, grant.path))}
+            every.append(Names(path=grant.path, pattern=grant.pattern, without=tuple(sorted(without)), origin=origin))
+            tree.pattern(every[-1], make=grant.make, instead=grant.instead)
+    heads = tuple(dict.fromkeys(one.path for one in every))
+    served = Granted((*names, *every), executed=Executed(heads=heads, git_config=request.config.git_config))
+    bound = []
+    for grant in grants:
+        if grant.kind not in {"directory", "file"}:
+            continue
+        if any(map(served.granted, paths.parents(grant.path))):
+            tree.make(grant.make, Origin(field=grant.field))
+            continue
+        bound.append(grant.path)
+        tree.write(grant.path, Origin(field=grant.field), directory=grant.kind == "directory", make=bool(grant.make))
+    return _pin(request, files, tree, bound, names=tuple(name.path for name in names), heads=heads)
+
+
+def _covers(directory: str, grant: WriteGrant) -> bool:
+    return grant.kind in {"name", "pattern"} and paths.at_or_under(grant.path, directory)
+
+
+def _pin(
+    request: Request, files: Files, tree: Tree, bound: list[str], *, names: tuple[str, ...], heads: tuple[str, ...]
+) -> Executed:
     """Have the names other programs execute stay as they are where the task may write."""
     git_config = request.config.git_config
-    kept = existing(written, request.workspace_root, files, git_config=git_config)
+    roots = tuple(dict.fromkeys((*bound, *names)))
+    kept = existing(roots, request.workspace_root, files, git_config=git_config)
     for path in kept:
         # a link cannot be mounted over; what it leads to can
         real = paths.canonical(path, files)
         if files.kind(real) in {Kind.FILE, Kind.DIRECTORY}:
             # the outermost: a grant inside another is no mount of its own
-            holder = min((grant for grant in written if paths.under(real, grant)), key=len, default=None)
+            holder = min((grant for grant in bound if paths.under(real, grant)), key=len, default=None)
             if holder is not None:
                 tree.pin(real, Origin(reason=f"other programs execute what {paths.name(path)} says"), below=holder)
-    return Executed(roots=tuple(dict.fromkeys(written)), git_config=git_config, kept=kept)
+    return Executed(roots=roots, heads=heads, git_config=git_config, kept=kept)
 
 
 class _Reads:

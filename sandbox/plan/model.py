@@ -9,7 +9,8 @@ from sandbox import paths
 from sandbox.contract import Reach
 from sandbox.executed import Executed
 from sandbox.facts import Kind
-from sandbox.plan.ops import Bind, Cover, Empty, Fresh, Link, Make, ReadOnlyRoot, Way
+from sandbox.plan.names import Granted
+from sandbox.plan.ops import Bind, Cover, Empty, Fresh, Link, Make, Name, Names, ReadOnlyRoot, Way
 
 if TYPE_CHECKING:
     from sandbox.facts import Files
@@ -25,6 +26,7 @@ class Plan:
         workspace, project: canonical directories.
         inert: grants that name nothing on the host, each as its field and its path.
         executed: names no task makes or changes, wherever it may write.
+        granted: what the operations grant by name.
     """
 
     operations: tuple[Operation, ...]
@@ -32,16 +34,18 @@ class Plan:
     project: str
     inert: tuple[tuple[str, str], ...] = ()
     executed: Executed = field(default_factory=Executed)
+    granted: Granted = field(init=False, repr=False, compare=False)
     _at: dict[str, Operation] = field(init=False, repr=False, compare=False)
     _placed: dict[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Index the operations by place; of several at one place the last counts."""
-        at = {operation.path: operation for operation in self.operations if not isinstance(operation, Make)}
+        at = {operation.path: operation for operation in self.operations if not isinstance(operation, (Make, Names))}
         placed: dict[str, list[str]] = {}
         for path in at:
             if path != "/":
                 placed.setdefault(paths.parent(path), []).append(paths.name(path))
+        object.__setattr__(self, "granted", Granted(self.operations, executed=self.executed))
         object.__setattr__(self, "_at", at)
         object.__setattr__(self, "_placed", {path: tuple(sorted(names)) for path, names in placed.items()})
 
@@ -50,7 +54,26 @@ class Plan:
         found = self._at.get(real)
         if found is not None:
             return found
-        return next(self._at[above] for above in paths.parents(real) if above in self._at)
+        found = next(self._at[above] for above in paths.parents(real) if above in self._at)
+        if isinstance(found, (Cover, Way)) and self.granted.served(real):
+            return next(
+                one
+                for one in self.operations
+                if isinstance(one, Names) and Granted((one,), executed=self.executed).served(real)
+            )
+        return found
+
+    def beside(self, real: str) -> bool:
+        """Whether what the task makes at a path is kept apart from the host, and goes with the run."""
+        return self._unplaced(real) and self.granted.beside(real)
+
+    def leads(self, real: str) -> bool:
+        """Whether a directory at a path may be made on the way to a name a pattern grants."""
+        return self._unplaced(real) and self.granted.leads(real) and not self.granted.served(real)
+
+    def _unplaced(self, real: str) -> bool:
+        found = self.decided_by(real) if self.granted else None
+        return isinstance(found, (Cover, Way)) and found.path != real
 
     def reach(self, real: str) -> Reach:
         """What the task can do with a path that has no link left."""
@@ -58,6 +81,8 @@ class Plan:
         match operation:
             case ReadOnlyRoot() | Fresh():
                 return Reach.READ
+            case Name() | Names():
+                return Reach.READ if self.executed.protects(real) else Reach.NAME
             case Bind(writable=writable):
                 return Reach.WRITE if writable and not self.executed.protects(real) else Reach.READ
             case Cover() | Way() | Empty() | Link() if operation.path == real:
@@ -79,7 +104,9 @@ class Plan:
                 continue
             here = paths.join(here, part)
             if self.reach(here) is Reach.HIDDEN:
-                return Reach.HIDDEN
+                if not self._is_way(here, files):
+                    return Reach.HIDDEN
+                continue
             text = self.link_at(here, files)
             if text is None:
                 continue
@@ -88,14 +115,28 @@ class Plan:
                 return Reach.HIDDEN
             here = "/" if text.startswith("/") else paths.parent(here)
             todo.extend(paths.parts(text)[::-1])
-        return self.reach(here)
+        found = self.reach(here)
+        return Reach.READ if found is Reach.HIDDEN and self._is_way(here, files) else found
+
+    def _is_way(self, real: str, files: Files) -> bool:
+        """Whether a directory is shown because a name in it, or further down, matches a pattern."""
+        todo = [real] if self.leads(real) and files.kind(real) is Kind.DIRECTORY else []
+        while todo:
+            here = todo.pop()
+            for name in files.entries(here):
+                path = paths.join(here, name)
+                if self.granted.granted(path):
+                    return True
+                if self.granted.leads(path) and files.kind(path) is Kind.DIRECTORY:
+                    todo.append(path)
+        return False
 
     def link_at(self, real: str, files: Files) -> str | None:
         """The text of the link the task finds at a path whose parents hold none, `None` for anything else."""
         match self.decided_by(real):
             case Link(path=place, target=target) if place == real:
                 return target
-            case ReadOnlyRoot() | Fresh() | Bind() if files.kind(real) is Kind.LINK:
+            case ReadOnlyRoot() | Fresh() | Bind() | Name() | Names() if files.kind(real) is Kind.LINK:
                 return files.readlink(real)
             case _:
                 return None

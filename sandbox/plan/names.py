@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox import globs, paths
+from sandbox.executed import Executed
 from sandbox.plan.ops import Name, Names
 
 if TYPE_CHECKING:
@@ -20,9 +21,11 @@ class Granted:
 
     Args:
         operations: a plan's; all but `Name` and `Names` are passed over.
+        executed: names no pattern stands for, whatever it matches.
     """
 
-    def __init__(self, operations: Iterable[Operation] = ()) -> None:
+    def __init__(self, operations: Iterable[Operation] = (), *, executed: Executed | None = None) -> None:
+        self._executed = executed or Executed()
         self._held: dict[str, set[str]] = {}
         patterns: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for operation in operations:
@@ -33,6 +36,11 @@ class Granted:
         self._patterns = tuple(
             (head, frozenset(without), globs.matcher(those)) for (head, without), those in patterns.items()
         )
+        # what holds such a place is not served whole, or the place would be as well
+        self._holders = {
+            without: frozenset(above for path in without for above in paths.parents(path))
+            for _, without, _ in self._patterns
+        }
         self._asked: dict[str, tuple[bool, bool]] = {}
 
     def __bool__(self) -> bool:
@@ -48,7 +56,7 @@ class Granted:
         if paths.name(path) in self._held.get(paths.parent(path), ()):
             return True
         return any(
-            matches(path)
+            matches(path) and path not in self._holders[without] and not self._executed.protects(path)
             for head, without, matches in self._patterns
             if path != head and paths.at_or_under(path, head) and not _excluded(path, without)
         )

@@ -43,10 +43,17 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Make(Operation):
-    """Create a missing directory on the host before anything else, with its parents."""
+    """Create a missing directory on the host before anything else, with its parents.
+
+    Attributes:
+        passing: it is only there to hold names, and goes at the end if nothing is in it.
+    """
+
+    passing: bool = False
 
     def describe(self) -> str:
-        return f"make directory {shown(self.path)} on the host if it is missing"
+        made = f"make directory {shown(self.path)} on the host if it is missing"
+        return f"{made}, and take it back if it stays empty" if self.passing else made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,8 @@ Rule 3: what is hidden by name rests on a cover around it. Only in a writable di
 file system's root where it is shown, is it laid over instead.
 Rule 4: a bind that adds nothing to what already stands there is left out, but for the directories above a pin,
 which have to be mounts so that they cannot be renamed away.
+Rule 5: a readable directory in which granted names may stand is presented: a cover, its other children bound one by
+one. Nothing is placed at a granted name or below it.
 """
 
 from __future__ import annotations
@@ -13,15 +15,35 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from sandbox import paths
+from sandbox import paths, refusals
 from sandbox.contract import Reach
+from sandbox.errors import Refusal
 from sandbox.facts import Kind
-from sandbox.plan.ops import Bind, Cover, Empty, Fresh, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
+from sandbox.plan.names import Granted
+from sandbox.plan.ops import (
+    Bind,
+    Cover,
+    Empty,
+    Fresh,
+    Link,
+    Make,
+    Name,
+    Names,
+    Operation,
+    Origin,
+    ReadOnlyRoot,
+    Seal,
+    Way,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sandbox.executed import Executed
     from sandbox.facts import Files
+
+#: Entries of readable directories a task's patterns of names may have presented.
+PRESENTED_LIMIT = 2_000
 
 #: `content`: a directory whose content is hidden; `absent`: a name that does not exist; `blank`: a name
 #: that stays, with nothing in it.
@@ -41,6 +63,8 @@ class Node:
     hidden_by: Origin | None = None
     always: bool = False  # the cover is laid whether or not anything hides it already
     made: bool = False  # a directory by the time the plan is carried out
+    name: Origin | None = None  # served, whatever it becomes
+    patterns: list[Names] = field(default_factory=list)  # of names served, from here on
     fresh: bool = False  # what stands there is the sandbox's own
     leads: Origin | None = None  # something is placed below, for this reason
     pinned: Origin | None = None  # read-only though what is around it may be written
@@ -75,6 +99,10 @@ class Tree:
         self._files = files
         self._root = Node()
         self._makes: dict[str, Make] = {}
+        self._served: list[Name | Names] = []
+        self._granted = Granted()
+        self._instead: dict[Names, str] = {}
+        self._presented = 0
 
     def read(self, path: str, origin: Origin) -> None:
         """Grant reading of what stands at a path, and everything below it."""
@@ -87,8 +115,36 @@ class Tree:
         node.write = node.write or origin
         if directory:
             self._mark_made(path)
-        if make:
-            self._makes.setdefault(path, Make(path=path, origin=origin))
+        if make and (path not in self._makes or self._makes[path].passing):
+            self._makes[path] = Make(path=path, origin=origin)
+
+    def name(self, path: str, origin: Origin, *, make: str = "") -> None:
+        """Grant a name, whatever it becomes; `make` is the directory to make first, if any."""
+        node = self._lead(path, origin)
+        if node.name is None:
+            node.name = origin
+            self._served.append(Name(path=path, origin=origin))
+        self._make_passing(make, origin)
+
+    def pattern(self, names: Names, *, make: str = "", instead: str = "") -> None:
+        """Grant every name that matches; `instead` is advice for where that takes too much."""
+        node = self._lead(names.path, names.origin)
+        node.way = node.way or names.origin
+        node.patterns.append(names)
+        self._served.append(names)
+        self._instead[names] = instead
+        self._make_passing(make, names.origin)
+
+    def make(self, path: str, origin: Origin) -> None:
+        """Have a directory made first, inside what is granted by name."""
+        if path:
+            self._makes[path] = Make(path=path, origin=origin)
+
+    def _make_passing(self, path: str, origin: Origin) -> None:
+        if path:
+            self._node(path)
+            self._mark_made(path)
+            self._makes.setdefault(path, Make(path=path, origin=origin, passing=True))
 
     def way(self, path: str, origin: Origin) -> None:
         """Have a directory exist, whatever is in it."""
@@ -120,8 +176,13 @@ class Tree:
             node = node.children.setdefault(part, Node())
         node.pinned = node.pinned or origin
 
-    def operations(self, origin: Origin) -> tuple[Operation, ...]:
-        """What to do, parents before children; `origin` says why the root is readable."""
+    def operations(self, origin: Origin, executed: Executed | None = None) -> tuple[Operation, ...]:
+        """What to do, parents before children; `origin` says why the root is readable.
+
+        Raises:
+            Refusal: a pattern reaches into readable directories of too many entries.
+        """
+        self._granted = Granted(self._served, executed=executed)
         makes = (self._makes[path] for path in sorted(self._makes, key=paths.parts))
         shown = () if self._root.hide == "content" else (ReadOnlyRoot(path="/", origin=origin),)
         return (*makes, *shown, *self._lay(origin))
@@ -157,6 +218,9 @@ class Tree:
 
     def _place(self, task: _Task) -> tuple[list[Operation], list[_Task]]:
         node = task.node
+        if self._is_served(task):
+            # whatever else is granted there is part of it
+            return [] if node.name is None else [Name(path=task.path, origin=node.name)], []
         if node.link is not None and task.laid is Reach.HIDDEN:
             return [Link(path=task.path, target=node.link[0], origin=node.link[1])], []
         content, origin = task.content, task.origin
@@ -174,8 +238,15 @@ class Tree:
             placed.append(Cover(path=task.path, origin=node.hidden_by or origin))
             laid = Reach.HIDDEN
         if content is Reach.HIDDEN:
-            return self._hidden(task, placed, origin)
-        return self._open(_Task(task.path, node, laid, content, origin), placed)
+            placed, below = self._hidden(task, placed, origin)
+        else:
+            placed, below = self._open(_Task(task.path, node, laid, content, origin), placed)
+        return [*placed, *node.patterns], below
+
+    def _is_served(self, task: _Task) -> bool:
+        if task.node.name is not None:
+            return True
+        return task.node.write is None and task.content is not Reach.WRITE and self._granted.granted(task.path)
 
     def _hidden(self, task: _Task, placed: list[Operation], origin: Origin) -> tuple[list[Operation], list[_Task]]:
         node, path = task.node, task.path
@@ -211,7 +282,9 @@ class Tree:
         names, laid = set(node.children), task.content
         if not writable and self._must_be_presented(task):
             laid = Reach.HIDDEN
-            names |= set(self._files.entries(path))
+            entries = self._files.entries(path)
+            self._count(path, len(entries))
+            names |= set(entries)
             if not placed:
                 way = Way if task.laid is Reach.HIDDEN else Cover
                 placed.append(way(path=path, origin=origin))
@@ -229,6 +302,8 @@ class Tree:
         """Whether something in a readable directory is hidden by name, so that no bind may show it whole."""
         if task.path == "/":
             return False
+        if self._granted.stages(task.path) or self._granted.leads(task.path):
+            return True
         if task.laid is not Reach.HIDDEN:
             return any(_hides_a_name(child) for child in task.node.children.values())
         todo = list(task.node.children.values())
@@ -241,6 +316,23 @@ class Tree:
                 todo.extend(node.children.values())
         return False
 
+    def _count(self, directory: str, entries: int) -> None:
+        """Hold what patterns have presented within bounds."""
+        if not self._granted.leads(directory):
+            return
+        self._presented += entries
+        if self._presented > PRESENTED_LIMIT:
+            names = next(one for one in self._instead if Granted((one,)).leads(directory))
+            raise Refusal(
+                f'write grant "{names.pattern}" reaches into readable directories of more than '
+                f"{PRESENTED_LIMIT} entries, {directory} among them",
+                field=names.origin.field,
+                code=refusals.TOO_MUCH,
+                hint=self._instead[names] or "start the pattern in a deeper directory",
+            )
+
 
 def _hides_a_name(node: Node) -> bool:
+    if node.name is not None or node.patterns:
+        return True
     return node.hide in {"absent", "blank"} and node.granted is None

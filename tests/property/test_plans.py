@@ -148,7 +148,7 @@ def test_no_write_ever_reaches_a_wall_or_another_tasks_directory(case: Case) -> 
         assert not paths.at_or_under(path, f"{TEMP_ROOT}/other")
         for wall in asked.walls:
             if paths.at_or_under(path, wall.path):
-                assert any(grant is not None and paths.under(grant, wall.path) for grant in named), (path, wall)
+                assert any(grant is not None and paths.at_or_under(grant, wall.path) for grant in named), (path, wall)
 
 
 class Oracle:

@@ -37,16 +37,6 @@ REFUSALS = (
         stage=Stage.HOST,
     ),
     Code(
-        code="VX304",
-        slug="write-by-name",
-        title="a write grant by name is not supported yet",
-        means="A write grant without a trailing `/` grants a name, whatever it becomes. Until that is enforced only "
-        "directories can be granted.",
-        wrong=sandbox('allow.write = ["out.txt"]'),
-        right=sandbox('allow.write = ["out/"]'),
-        stage=Stage.HOST,
-    ),
-    Code(
         code="VX305",
         slug="write-to-everything",
         title="a write grant of the root, of home or of what is above it",
@@ -81,8 +71,8 @@ REFUSALS = (
         code="VX309",
         slug="missing-outside",
         title="a write grant outside the project names nothing",
-        means="Outside the project only what exists can be granted by its bare name. A directory to be made is spelled "
-        "with a trailing `/`.",
+        means="Outside the project only what exists can be granted by its bare name, and outside the workspace no "
+        "pattern can. A directory to be made is spelled with a trailing `/`.",
         wrong=sandbox('allow.write = ["~/.cache/tool"]'),
         right=sandbox('allow.write = ["~/.cache/tool/"]'),
         stage=Stage.HOST,
@@ -200,9 +190,11 @@ WARNINGS = (
     ),
     Code(
         code="VX406",
-        slug="probably-a-directory",
-        title="a write grant is probably a directory",
-        means="`dist` grants a name, `dist/` the directory and everything below at native speed.",
+        slug="large-by-name",
+        title="a write grant serves a large directory by name",
+        means="`dist` grants a name, which may be removed and made again, and is served call by call. `dist/` grants "
+        "the directory and everything below at native speed; it cannot itself be removed. It is told of directories "
+        "with more than 1,000 files.",
         wrong=sandbox('allow.write = ["dist"]'),
         right=sandbox('allow.write = ["dist/"]'),
         severity=Severity.WARNING,

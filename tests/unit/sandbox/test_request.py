@@ -90,6 +90,7 @@ def test_walls_are_the_repository_the_caches_and_the_projects_nested_in_this_one
     assert [wall.path for wall in made.walls] == [
         "/ws/.git",
         "/ws/.vx/cache",
+        "/ws/.vx/tmp",
         "/ws/apps/shop/.tc",
         "/ws/apps/shop/kit",
     ]
@@ -217,30 +218,60 @@ def test_a_file_where_a_directory_is_needed_is_named(grant: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["out.txt", "out", "lib", "notes.md"])
-def test_a_name_in_the_project_is_refused_with_the_directory_to_grant(name: str) -> None:
-    with pytest.raises(RequestRefused) as caught:
-        request(MemoryFiles.of(*WORKSPACE), write=(f"/ws/apps/shop/{name}",))
-    (refusal,) = caught.value.refusals
-    assert refusal.code == "VX304"
-    assert f'"/ws/apps/shop/{name}/"' in refusal.hint
+@pytest.mark.parametrize("grant", ["out.txt", "out", "lib", "notes.md", "new/deep/out", "*.py", "o*/", "gen/**/*.py"])
+def test_a_name_or_a_pattern_in_the_project_is_granted_whatever_stands_there(grant: str) -> None:
+    request(MemoryFiles.of(*WORKSPACE), write=(f"/ws/apps/shop/{grant}",))
 
 
-@pytest.mark.parametrize("grant", ["/ws/apps/shop/*.py", "/ws/apps/shop/o*/", "/else/[ab]"])
-def test_a_write_pattern_is_refused_with_the_directory_to_grant(grant: str) -> None:
+@pytest.mark.parametrize(
+    ("grant", "what", "hint"),
+    [
+        ("/ws/.git", "is the repository's data /ws/.git", 'write "/ws/.git/" to grant it whole'),
+        ("/ws/.vx", "holds the cache /ws/.vx/cache", "grant a directory that keeps clear of it"),
+        ("/ws/apps", "holds the nested project /ws/apps/shop", "grant a directory that keeps clear of it"),
+        ("/ws/apps/shop", "is the nested project /ws/apps/shop", 'write "/ws/apps/shop/" to grant it whole'),
+    ],
+)
+def test_a_name_that_is_or_holds_a_wall_is_refused(grant: str, what: str, hint: str) -> None:
+    files = MemoryFiles.of(*WORKSPACE)
     with pytest.raises(RequestRefused) as caught:
-        request(MemoryFiles.of(*WORKSPACE), write=(grant,))
-    (refusal,) = caught.value.refusals
-    assert refusal.code == "VX304"
-    assert refusal.hint == f'grant the directory "{grant[: grant.rindex("/", 0, -1)]}/"'
+        request(files, project="/ws", nested=("/ws/apps/shop",), write=(grant,))
+    first = caught.value.refusals[0]
+    assert (first.code, first.message, first.hint) == ("VX302", f'write grant "{grant}" {what}', hint)
+
+
+@pytest.mark.parametrize(
+    "grant", ["/ws/apps/shop/notes.md/x", "/ws/apps/shop/notes.md/*", "/ws/apps/shop/notes.md/a/*"]
+)
+def test_a_file_above_a_name_is_told_with_it(grant: str) -> None:
+    found = refused(MemoryFiles.of(*WORKSPACE), write=(grant,))
+    message = f'write grant "{grant}" needs a directory where the file /ws/apps/shop/notes.md stands'
+    assert found == [("VX303", "allowWrite[0]", message)]
+
+
+@pytest.mark.parametrize(
+    ("grant", "code", "said"),
+    [
+        ("/else/[ab]", "VX309", "is a pattern outside the workspace"),
+        ("/ws/apps/shop/*/../x", "VX308", "goes up after a wildcard"),
+        ("/ws/.vx/cache/*", "VX302", "is in the cache /ws/.vx/cache"),
+        ("/ws/.vx/tmp/a*", "VX302", "is in the directory of unfinished outputs /ws/.vx/tmp"),
+        ("/ws/apps/shop/.vscode/*", "VX302", "names what other programs execute"),
+        ("/ws/apps/shop/.bashrc", "VX302", "names what other programs execute"),
+    ],
+)
+def test_what_no_pattern_or_name_may_open_is_refused(grant: str, code: str, said: str) -> None:
+    ((found, field, message),) = refused(MemoryFiles.of(*WORKSPACE), write=(grant,))
+    assert (found, field) == (code, "allowWrite[0]")
+    assert said in message
 
 
 def test_no_directory_is_advised_that_would_be_refused_as_well() -> None:
     with pytest.raises(RequestRefused) as caught:
-        request(MemoryFiles.of(*WORKSPACE), project="/ws", write=("/ws/x", "/ws/*", "/home/mel/x"))
+        request(MemoryFiles.of(*WORKSPACE), project="/ws", write=("/home/mel/*", "/else/*", "/home/mel/x"))
     assert [refusal.hint for refusal in caught.value.refusals] == [
-        'write "/ws/x/" for a directory',
         "grant a directory, with a trailing slash",
+        'grant the directory "/else/"',
         'write "/home/mel/x/" for a directory',
     ]
 
@@ -392,7 +423,7 @@ def test_every_reason_is_given_at_once_in_the_order_of_the_config() -> None:
     found = refused(
         MemoryFiles.of(*WORKSPACE),
         read=("rel",),
-        write=("/", "/ws/apps/shop/x"),
+        write=("/", "/ws/.vx"),
         fields={"pty": True, "network": ("pypi.org",)},
         facts=HostFacts(platform="linux", home=HOME, temp_root="/tmp/t"),
     )

@@ -68,12 +68,12 @@ def test_a_wall_in_a_grant_is_named(workspace_factory: Factory) -> None:
 
 
 def test_what_is_not_enforced_yet_is_a_warning_of_the_file_and_a_refusal_of_the_run(workspace_factory: Factory) -> None:
-    block = 'allow.network = ["pypi.org"]\nallow.write = ["out.txt"]\nallow.pty = true\nweakerWhenNested = true'
+    block = 'allow.network = ["pypi.org"]\nallow.localBinding = [8080]\nallow.pty = true\nweakerWhenNested = true'
     root = workspace_factory({"p/vx.toml": _task(block)})
     found = _check(root)
     assert [d.path.removeprefix("tasks.build.exec.sandbox.") for d in found] == [
         "allow.network",
-        "allow.write[0]",
+        "allow.localBinding",
         "allow.pty",
         "weakerWhenNested",
     ]
@@ -87,9 +87,9 @@ def test_what_is_not_enforced_yet_is_a_warning_of_the_file_and_a_refusal_of_the_
 
 
 def test_refusals_of_one_list_keep_the_index_of_the_file(workspace_factory: Factory) -> None:
-    block = 'allow.write = ["ok/", "a.txt/", "ok/", "b.txt/", "name"]'
+    block = 'allow.write = ["ok/", "a.txt/", "ok/", "b.txt/", ".git/hooks/x"]'
     root = workspace_factory({"p/vx.toml": _task(block), "p/a.txt": "", "p/b.txt": ""})
-    paths = [d.path.rpartition(".")[2] for d in _check(root) if d.code in {"VX303", "VX304"}]
+    paths = [d.path.rpartition(".")[2] for d in _check(root) if d.code in {"VX302", "VX303"}]
     assert paths == ["write[1]", "write[3]", "write[4]"]
 
 
@@ -152,15 +152,27 @@ def test_a_missing_path_another_projects_task_makes_is_no_warning(workspace_fact
     assert [(d.code, d.path[-7:]) for d in _check(root)] == [("VX407", "read[1]")]
 
 
-@pytest.mark.parametrize(("name", "is_one"), [("dist", True), ("made", True), ("out.txt", False), ("Makefile", False)])
-def test_a_write_grant_that_looks_like_a_directory_is_told_the_slash(
-    workspace_factory: Factory, name: str, is_one: bool
+@pytest.mark.parametrize(
+    ("name", "files", "is_told"), [("dist", 0, False), ("made", 3, False), ("made", 1001, True), ("made/", 1001, False)]
+)
+def test_a_large_directory_granted_by_name_is_told_the_slash(
+    workspace_factory: Factory, name: str, files: int, is_told: bool
 ) -> None:
-    root = workspace_factory({"p/vx.toml": _task(f'allow.write = ["{name}"]'), "p/made/x": ""})
+    root = workspace_factory(
+        {"p/vx.toml": _task(f'allow.write = ["{name}"]')} | {f"p/made/{n}": "" for n in range(files)}
+    )
     found = {d.code: d for d in _check(root)}
-    assert ("VX406" in found) is is_one
-    if is_one:
+    assert ("VX406" in found) is is_told
+    if is_told:
         assert f'"{name}/"' in found["VX406"].help
+
+
+def test_a_pattern_that_reaches_too_far_into_what_is_read_is_refused(workspace_factory: Factory) -> None:
+    block = 'allow.read = ["."]\nallow.write = ["src/**/*.log"]'
+    root = workspace_factory({"p/vx.toml": _task(block)} | {f"p/src/{n}": "" for n in range(2001)})
+    (found,) = [d for d in _check(root) if d.severity is vxconf.Severity.ERROR]
+    assert (found.code, found.path.rpartition(".")[2]) == ("VX313", "write[0]")
+    assert found.help == f'grant the directory "{root}/p/src/"'
 
 
 def test_network_true_where_nobody_lists_a_host_is_a_warning(workspace_factory: Factory) -> None:

@@ -149,7 +149,7 @@ def test_a_request_has_the_walls_of_its_project_and_workspace(workspace_factory:
     )
     request = vxconf.load(str(root)).task("p#build").request()
     assert {wall.path for wall in request.walls} == {
-        str(root / path) for path in (".git", ".vx/cache", ".tc", "p/sub/kit")
+        str(root / path) for path in (".git", ".vx/cache", ".vx/tmp", ".tc", "p/sub/kit")
     }
 
 
