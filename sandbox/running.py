@@ -159,10 +159,12 @@ class Attempt:
                         else:
                             selector.unregister(key.fd)
                             open_pipes -= 1
-                    elif data := _received(control):
-                        for message in decoder.feed(data):
-                            self._hear(report, message)
-                    else:
+                        continue
+                    data = _received(control)
+                    for message in decoder.feed(data):
+                        self._hear(report, message)
+                    if not data or report.finished or report.failed:
+                        # it has said its last word: no need to wait until the warden is gone as well
                         selector.unregister(control)
                         deadline = time.monotonic() + _DRAIN_SECONDS
         report.stdout, report.stderr = (stream.kept() for stream in self._streams)

@@ -5,9 +5,11 @@ That is a read of a caller's memory, which may wait for the doors themselves, an
 
 from __future__ import annotations
 
-import queue
-import threading
+import _thread
 import time
+
+# the modules on top of these, `threading` and `queue`, run hooks in every fork: half a millisecond of each task
+from _queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,9 +28,9 @@ class Aside:
         self._wanted = threads
         self._failed = failed
         self._started = 0
-        self._queue: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        self._queue: SimpleQueue[Callable[[], object]] = SimpleQueue()
         self._open = 0
-        self._lock = threading.Lock()
+        self._lock = _thread.allocate_lock()
 
     def do(self, work: Callable[[], object]) -> None:
         """Have `work` done soon."""
@@ -37,7 +39,7 @@ class Aside:
             start = self._started < min(self._wanted, self._open)
             self._started += start
         if start:
-            threading.Thread(target=self._serve, daemon=True).start()
+            _thread.start_new_thread(self._serve, ())
         self._queue.put(work)
 
     def _serve(self) -> None:

@@ -29,7 +29,6 @@ class Spec:
     """All a warden needs to build one sandbox and run one command in it.
 
     Attributes:
-        bwrap: absolute path of bubblewrap.
         operations: the plan, parents before children.
         boundary: directories in which every look at a hidden name must arrive.
         command: the program and its arguments.
@@ -42,7 +41,6 @@ class Spec:
             them; empty where the plan grants no name.
     """
 
-    bwrap: str
     operations: tuple[Operation, ...]
     boundary: tuple[str, ...]
     command: tuple[str, ...]
@@ -138,21 +136,26 @@ class Decoder:
                 return
             body = bytes(self._buffer[_LENGTH.size : end])
             del self._buffer[:end]
-            yield pickle.loads(body)  # noqa: S301  both ends are ours
+            yield decode(body)
 
 
-def receive_one(connection: socket.socket) -> Message | None:
-    """Block for one message; `None` when the other end is gone."""
-    decoder = Decoder()
-    wanted = _LENGTH.size
-    head = b""
-    while len(head) < wanted:
-        data = connection.recv(wanted - len(head))
-        if not data:
+def decode(body: bytes) -> Message:
+    """A frame's body."""
+    message: Message = pickle.loads(body)  # noqa: S301  both ends are ours
+    return message
+
+
+def receive_body(connection: socket.socket) -> bytes | None:
+    """Block for the body of one frame; `None` when the other end is gone."""
+    head = _exactly(connection, _LENGTH.size)
+    return None if head is None else _exactly(connection, _LENGTH.unpack(head)[0])
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes | None:
+    data = bytearray()
+    while len(data) < size:
+        chunk = connection.recv(size - len(data))
+        if not chunk:
             return None
-        head += data
-        if len(head) == _LENGTH.size:
-            wanted += _LENGTH.unpack(head)[0]
-    for message in decoder.feed(head):
-        return message
-    return None
+        data += chunk
+    return bytes(data)

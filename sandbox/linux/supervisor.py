@@ -1,6 +1,7 @@
 """EFFECT: a session's fork server: single-threaded, small, started once; each task's warden is a fork of it.
 
-It holds no state of a task. It ends when the executor's end of its socket closes, and every warden with it.
+It holds no state of a task. What is the same for every task is made ahead, for one of them. It ends when the
+executor's end of its socket closes, and every warden with it.
 """
 
 from __future__ import annotations
@@ -8,16 +9,19 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import select
 import signal
 import socket
 import sys
 import time
 
-from sandbox.linux import kernel, warden
+from sandbox.linux import building, kernel, warden
 from sandbox.linux.messages import Failed, encode
+from sandbox.linux.warden import DESCRIPTORS
 
-# the control socket and the three standard streams
-_DESCRIPTORS = 4
+# a session that runs one task has no use for a spare
+_SPARE_FROM = 2
+_IDLE_SECONDS = 2.0
 _END_SECONDS = 5.0
 
 
@@ -25,7 +29,8 @@ def main(descriptor: int) -> None:
     """Serve forks until the executor is gone.
 
     Args:
-        descriptor: a seqpacket socket; each packet brings the control socket and the three standard streams.
+        descriptor: a seqpacket socket; each packet names bubblewrap and brings the control socket and the three
+            standard streams.
     """
     requests = socket.socket(fileno=descriptor)
     requests.set_inheritable(False)
@@ -35,43 +40,96 @@ def main(descriptor: int) -> None:
         signal.signal(number, signal.SIG_DFL)
     # a warden that is killed while bubblewrap starts leaves a child of that, which waits for its parent for ever
     kernel.become_subreaper()
-    wardens: set[int] = set()
     requests.send(b"ready")
-    warden.task_filter("writes")
-    warden.task_filter("all")
+    building.task_filter("writes")
+    building.task_filter("all")
     # what stands now is shared by every fork; collecting it would copy its pages
     gc.collect()
     gc.freeze()
-    while True:
-        data, fds, _, _ = socket.recv_fds(requests, 16, _DESCRIPTORS)
-        for fd in fds:
-            # recv_fds drops the flag that would do it; a child that keeps the control socket keeps the executor waiting
-            os.set_inheritable(fd, False)
-        if not data:
-            _end_children()
-            return
-        wardens &= _children()
-        _end(_children() - wardens)
-        if len(fds) != _DESCRIPTORS:
+    Supervisor(requests).serve()
+
+
+class Supervisor:
+    """The fork server's state: its wardens, and one spare made ahead once tasks come one after the other."""
+
+    def __init__(self, requests: socket.socket) -> None:
+        self._requests = requests
+        self._wardens: set[int] = set()
+        self._spare: socket.socket | None = None
+        self._spare_bwrap = ""
+        self._served = 0
+
+    def serve(self) -> None:
+        """Until the executor is gone."""
+        poll = select.poll()
+        poll.register(self._requests.fileno(), select.POLLIN)
+        while True:
+            if not poll.poll(_IDLE_SECONDS * 1000 if self._spare else None):
+                self._drop_spare()
+                continue
+            data, fds, _, _ = socket.recv_fds(self._requests, 4096, DESCRIPTORS)
+            for fd in fds:
+                # recv_fds drops the flag that would do it; a child that keeps one keeps the executor waiting
+                os.set_inheritable(fd, False)
+            if not data:
+                _end_children()
+                return
+            self._wardens &= _children()
+            _end(_children() - self._wardens)
+            if len(fds) == DESCRIPTORS:
+                self._hand_over(os.fsdecode(data), fds)
             for fd in fds:
                 os.close(fd)
-            continue
-        control = socket.socket(fileno=fds[0])
+
+    def _hand_over(self, bwrap: str, fds: list[int]) -> None:
+        spare, self._spare = self._spare, None
+        handed = False
+        try:
+            if spare is not None:
+                with spare, contextlib.suppress(OSError):  # it found itself of no use and ended
+                    if bwrap == self._spare_bwrap:
+                        socket.send_fds(spare, [b"run"], fds)
+                        handed = True
+            if not handed:
+                with self._fork(bwrap, fds, spare=False) as fresh:
+                    socket.send_fds(fresh, [b"run"], fds)
+                    handed = True
+            self._served += 1
+            if self._served >= _SPARE_FROM:
+                self._spare, self._spare_bwrap = self._fork(bwrap, fds, spare=True), bwrap
+        except OSError as error:
+            if handed:  # only a spare could not be made
+                return
+            # an executor that is gone must not end the supervisor of the others
+            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fds[0])) as control:
+                control.sendall(encode(Failed(reason=f"no process can be started: {error.strerror}")))
+
+    def _fork(self, bwrap: str, fds: list[int], *, spare: bool) -> socket.socket:
+        """A new warden that waits for a task at the other end of the socket."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             pid = os.fork()
-        except OSError as error:
-            # an executor that is gone must not end the supervisor of the others
-            with contextlib.suppress(OSError):
-                control.sendall(encode(Failed(reason=f"no process can be started: {error.strerror}")))
-            pid = -1
+        except OSError:
+            ours.close()
+            theirs.close()
+            raise
         if pid == 0:
-            requests.close()
+            ours.close()
+            self._requests.close()
+            if self._spare is not None:
+                self._spare.close()
+            for fd in fds:
+                os.close(fd)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            warden.main(control, (fds[1], fds[2], fds[3]))
-        wardens.add(pid)
-        control.close()
-        for fd in fds[1:]:
-            os.close(fd)
+            warden.main(theirs, bwrap, spare=spare)
+        theirs.close()
+        self._wardens.add(pid)
+        return ours
+
+    def _drop_spare(self) -> None:
+        if self._spare is not None:
+            self._spare.close()
+            self._spare = None
 
 
 def _children() -> set[int]:

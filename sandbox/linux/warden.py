@@ -9,7 +9,6 @@ Invariants:
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import resource
 import select
@@ -20,47 +19,140 @@ import traceback
 from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.errors import NotStarted
-from sandbox.linux import anchor, init, joiner, kernel
-from sandbox.linux import filter as filters
+from sandbox.linux import init, kernel
+from sandbox.linux.building import WORD
 from sandbox.linux.doors import Doors
-from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Spec, Started, encode, receive_one
+from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Spec, Started, decode, encode, receive_body
 from sandbox.linux.numbers import ARCHITECTURES
 from sandbox.linux.observe import Recorder
+from sandbox.linux.prepared import Prepared, prepare
 
 if TYPE_CHECKING:
     from sandbox.contract import Observer
     from sandbox.linux.numbers import Architecture
 
 _SETUP_SECONDS = 30.0
-_WORD = 4096
+#: What is handed over with a task: the control socket and the three standard streams.
+DESCRIPTORS = 4
 # what process 1 said before it closed a door may be heard a little later
 _LAST_WORD_SECONDS = 0.2
 _CREDENTIALS = 2  # SCM_CREDENTIALS
 
 
-def main(control: socket.socket, stdio: tuple[int, int, int]) -> NoReturn:
-    """Serve one task and end.
+def main(handover: socket.socket, bwrap: str, *, spare: bool) -> NoReturn:
+    """Prepare a sandbox, serve the one task that is handed over, and end.
 
     Args:
-        control: to the executor.
-        stdio: the command's standard streams.
+        handover: to the supervisor; one packet brings the control socket and the three standard streams.
+        bwrap: absolute path of bubblewrap.
+        spare: whether it was made ahead of any task.
     """
     code = 1
+    control: socket.socket | None = None
     try:
         kernel.die_with_parent(signal.SIGKILL)
         kernel.become_subreaper()
-        spec = receive_one(control)
-        if isinstance(spec, Spec):
-            Warden(spec, control, stdio).run()
-            code = 0
+        wake = _Wake()
+        prepared = _prepared(bwrap, wake, handover)
+        usable = not (spare and isinstance(prepared, Prepared)) or _wait(handover, prepared, wake)
+        request = _receive_request(handover)
+        if request is None:
+            os._exit(0)
+        control, stdio = request
+        if isinstance(prepared, Prepared) and (not usable or prepared.stale()):
+            prepared.discard()
+            prepared = _prepared(bwrap, wake, handover, control)
+        if isinstance(prepared, Exception):
+            raise prepared  # noqa: TRY301  said below, as every other
+        _serve(control, stdio, prepared, wake)
+        code = 0
     except NotStarted as error:
-        _send(control, Failed(reason=error.message, hint=error.hint))
+        _fail(control, error.message, error.hint)
     except BaseException as error:  # noqa: BLE001  the executor must hear of whatever it is
         if os.environ.get("VXCONF_DEBUG"):
             traceback.print_exc()
-        _send(control, Failed(reason=f"the sandbox's warden failed: {type(error).__name__}: {error}"))
+        _fail(control, f"the sandbox's warden failed: {type(error).__name__}: {error}")
     _end_children()
     os._exit(code)
+
+
+def _prepared(bwrap: str, wake: _Wake, *sockets: socket.socket) -> Prepared | Exception:
+    """A sandbox without a task, or why there is none; the joiner keeps none of `sockets`."""
+
+    def close() -> None:
+        wake.close()
+        for one in sockets:
+            one.close()
+
+    try:
+        return prepare(bwrap, close)
+    except (NotStarted, OSError) as error:
+        return error
+
+
+def _serve(control: socket.socket, stdio: tuple[int, ...], prepared: Prepared, wake: _Wake) -> None:
+    body = receive_body(control)
+    if body is None:
+        return
+    prepared.hand(body, stdio)
+    for fd in stdio:
+        os.close(fd)
+    spec = decode(body)
+    if isinstance(spec, Spec):
+        Warden(spec, control, prepared, wake).run()
+
+
+def _fail(control: socket.socket | None, reason: str, hint: str = "") -> None:
+    if control is not None:
+        _send(control, Failed(reason=reason, hint=hint))
+
+
+class _Wake:
+    """A pipe that ends a poll when a child has ended, or another thread has something."""
+
+    def __init__(self) -> None:
+        self.descriptor, self._inside = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._inside, warn_on_full_buffer=False)
+
+    def ring(self) -> None:
+        """End the poll."""
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._inside, b"\0")
+
+    def hush(self) -> None:
+        """Empty the pipe."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self.descriptor, 4096)
+
+    def close(self) -> None:
+        """Let go of it, in a fork."""
+        os.close(self.descriptor)
+        os.close(self._inside)
+
+
+def _wait(handover: socket.socket, prepared: Prepared, wake: _Wake) -> bool:
+    """Wait, as a spare, for a task; false when what was prepared is of no use any more."""
+    poll = select.poll()
+    for fd in (handover.fileno(), prepared.link.fileno(), wake.descriptor):
+        poll.register(fd, select.POLLIN)
+    # a child that ended, or a word of the joiner's, means that it failed
+    if {fd for fd, _ in poll.poll()} == {handover.fileno()}:
+        return True
+    with contextlib.suppress(OSError):
+        # from now on the supervisor's sending fails; a task that was sent before is still to be received
+        handover.shutdown(socket.SHUT_RD)
+    return False
+
+
+def _receive_request(handover: socket.socket) -> tuple[socket.socket, tuple[int, ...]] | None:
+    word, fds, _, _ = socket.recv_fds(handover, 16, DESCRIPTORS)
+    for fd in fds:
+        # recv_fds drops the flag that would do it; a child that keeps the control socket keeps the executor waiting
+        os.set_inheritable(fd, False)
+    if not word or len(fds) != DESCRIPTORS:
+        return None
+    return socket.socket(fileno=fds[0]), tuple(fds[1:])
 
 
 def _end_children() -> None:
@@ -80,10 +172,13 @@ def _send(control: socket.socket, message: Failed | Finished | Seen | Started) -
 class Warden:
     """The state of one task, from the anchor to the last reaped process."""
 
-    def __init__(self, spec: Spec, control: socket.socket, stdio: tuple[int, int, int]) -> None:
+    def __init__(self, spec: Spec, control: socket.socket, prepared: Prepared, wake: _Wake) -> None:
         self._spec = spec
         self._control = control
-        self._stdio = stdio
+        self._link = prepared.link
+        self._joiner = prepared.joiner
+        self._anchor = prepared.anchor
+        self._wake = wake
         self._architecture: Architecture = ARCHITECTURES[os.uname().machine]
         self._recorder = Recorder(self._architecture, served=spec.granted.served, executed=spec.executed)
         self._doors = Doors(
@@ -92,7 +187,7 @@ class Warden:
             self._recorder,
             granted=spec.granted,
             staging=spec.staging,
-            wake=self._wake_up,
+            wake=wake.ring,
         )
         self._decoder = Decoder()
         self._poll = select.poll()
@@ -112,46 +207,15 @@ class Warden:
         self._usage: resource.struct_rusage | None = None
 
     def run(self) -> None:
-        """Build, serve until everything inside is gone, report."""
-        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-        wake, wake_inside = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._wake_inside = wake_inside
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(wake_inside, warn_on_full_buffer=False)
-        self._link, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._link.setblocking(False)
-        self._link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self._joiner = os.fork()
-        if self._joiner == 0:
-            signal.set_wakeup_fd(-1)
-            self._control.close()
-            self._link.close()
-            os.close(wake)
-            os.close(wake_inside)
-            # the first word is the anchor's number; none comes when there is no anchor
-            if anchored := inside.recv(_WORD):
-                _build(self._spec, inside, anchored=int(anchored), stdio=self._stdio, limits=limits)
-            os._exit(0)
-        inside.close()
-        # the fork above is a third of bubblewrap's own time, so it is made beside it
-        self._anchor = anchor.start(self._spec.bwrap)
-        self._link.send(b"%d" % self._anchor.inside)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
-        for fd in set(self._stdio):
-            os.close(fd)
-        for fd in (self._control.fileno(), self._link.fileno(), wake):
+        """Serve until everything inside is gone, and report."""
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        for fd in (self._control.fileno(), self._link.fileno(), self._wake.descriptor):
             self._poll.register(fd, select.POLLIN)
-        self._wake = wake
+        self._reap()  # what ended before this loop began rang for nobody
         while self._usage is None and self._failure is None:
             self._turn()
         self._finish()
-
-    def _wake_up(self) -> None:
-        """Have what another thread recorded sent on."""
-        try:
-            os.write(self._wake_inside, b"\0")
-        except BlockingIOError:  # it wakes anyway
-            return
 
     def _turn(self) -> None:
         timeout = max(0.0, self._deadline - time.monotonic()) * 1000 if self._deadline else None
@@ -163,7 +227,7 @@ class Warden:
                 self._hear_inside()
             elif fd == self._control.fileno():
                 self._hear_executor()
-            elif fd == self._wake:
+            elif fd == self._wake.descriptor:
                 self._reap()
             elif not self._doors.serve(fd, event):
                 self._poll.unregister(fd)
@@ -282,8 +346,7 @@ class Warden:
                 return
 
     def _reap(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            os.read(self._wake, 4096)
+        self._wake.hush()
         with contextlib.suppress(ChildProcessError):
             while True:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -339,7 +402,7 @@ class Warden:
 def _receive(link: socket.socket) -> tuple[bytes, list[int], int]:
     """One word: its bytes, the descriptors with it, and the sender's number on the host."""
     space = socket.CMSG_SPACE(4 * 8) + socket.CMSG_SPACE(12)
-    word, ancillary, _, _ = link.recvmsg(_WORD, space, socket.MSG_CMSG_CLOEXEC)
+    word, ancillary, _, _ = link.recvmsg(WORD, space, socket.MSG_CMSG_CLOEXEC)
     fds: list[int] = []
     sender = 0
     for level, kind, data in ancillary:
@@ -348,47 +411,3 @@ def _receive(link: socket.socket) -> tuple[bytes, list[int], int]:
         elif level == socket.SOL_SOCKET and kind == _CREDENTIALS:
             sender = int.from_bytes(data[:4], "little", signed=True)
     return word, fds, sender
-
-
-@functools.cache
-def task_filter(notify: filters.Notify) -> bytes:
-    """The filter of every task on this machine; the supervisor has it ready before it forks."""
-    return filters.program(ARCHITECTURES[os.uname().machine], notify=notify, refuse_unix_sockets=True)
-
-
-def _build(
-    spec: Spec, link: socket.socket, *, anchored: int, stdio: tuple[int, int, int], limits: tuple[int, int]
-) -> NoReturn:
-    """The joiner's whole life."""
-    try:
-        inner, device = joiner.enter(anchored, fuse=spec.observer in ("auto", "mask"))
-        masked = isinstance(device, int)
-        if isinstance(device, OSError) and spec.observer == "mask":
-            raise NotStarted(f"/dev/fuse cannot be opened: {device.strerror or device}")  # noqa: TRY301
-        notify: filters.Notify = "none" if spec.observer == "none" else "writes" if masked else "all"
-
-        def nest() -> int:
-            if not isinstance(device, int):
-                return joiner.plain_cover(spec.operations)
-            mount = joiner.mask_mount(device)
-            joiner.send(link, b"mask %d %d" % (os.getuid(), os.getgid()), device)
-            os.close(device)
-            return mount
-
-        joiner.mount_plan(spec.operations, nest)
-        program = task_filter(notify)
-        first = os.fork()
-        if first == 0:
-            for number, fd in enumerate([os.dup(fd) for fd in stdio]):
-                os.dup2(fd, number)
-            init.run(spec, inner, program, link, listener=notify != "none", limits=limits, masked=masked)
-        joiner.send(link, b"first %d" % first)
-    except joiner.Vanished as error:
-        link.send(b"vanished " + f"{error.filename}: {error.strerror}".encode("utf-8", "surrogateescape"))
-    except NotStarted as error:
-        link.send(b"failed " + error.message.encode("utf-8", "surrogateescape"))
-    except BaseException as error:  # noqa: BLE001  whatever it is, the warden must hear of it
-        if os.environ.get("VXCONF_DEBUG"):
-            traceback.print_exc()
-        link.send(b"failed " + init.reason(error))
-    os._exit(0)

@@ -207,7 +207,9 @@ def test_many_runs_leak_nothing(base: Path, box: Box) -> None:
     with Session() as session:
         box.session = session
         request = box.request()
-        assert session.run(request, command="true").exit_code == 0
+        # by the third run there is a spare, which the supervisor holds one descriptor of
+        for _ in range(3):
+            assert session.run(request, command="true").exit_code == 0
         pid = supervisor_of(session)
         before = (len(os.listdir("/proc/self/fd")), threading.active_count(), len(os.listdir(f"/proc/{pid}/fd")))
         for number in range(120):

@@ -93,7 +93,6 @@ class NamedWorkspace:
         staging = os.path.join(self.staging, str(self._runs))
         os.mkdir(staging)
         spec = Spec(
-            bwrap=find_bwrap(os.environ.get("PATH", ""), self.root),
             operations=operations,
             boundary=(self.project,),
             command=("/bin/sh", "-c", command),
@@ -104,7 +103,8 @@ class NamedWorkspace:
             staging=staging,
         )
         attempt = Attempt(spec, stdin=None, stdout=Stream(), stderr=Stream(), on_access=accesses.append)
-        report = attempt.run(self.session._hand_over)
+        bwrap = find_bwrap(os.environ.get("PATH", ""), self.root)
+        report = attempt.run(lambda fds: self.session._hand_over(bwrap, fds))
         out, err = report.stdout.decode("utf-8", "replace"), report.stderr.decode("utf-8", "replace")
         if report.finished is None or report.finished.status is None:
             failed = report.failed or Failed(reason="no word of its end")

@@ -1,0 +1,104 @@
+"""EFFECT: the joiner's whole life: it enters the namespaces, waits for a spec, mounts it, forks process 1, ends."""
+
+from __future__ import annotations
+
+import functools
+import os
+import resource
+import socket
+import traceback
+from typing import TYPE_CHECKING, NoReturn
+
+from sandbox.errors import NotStarted
+from sandbox.linux import filter as filters
+from sandbox.linux import init, joiner
+from sandbox.linux.messages import Spec, decode
+from sandbox.linux.numbers import ARCHITECTURES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: The longest word on the link to the warden.
+WORD = 4096
+# the spec and the three standard streams
+_DESCRIPTORS = 4
+
+
+@functools.cache
+def task_filter(notify: filters.Notify) -> bytes:
+    """The filter of every task on this machine; the supervisor has it ready before it forks."""
+    return filters.program(ARCHITECTURES[os.uname().machine], notify=notify, refuse_unix_sockets=True)
+
+
+def live(link: socket.socket) -> NoReturn:
+    """Build what the warden asks for, or say why not.
+
+    The first word is the anchor's number, and none comes when there is no anchor; the second brings the spec and
+    the standard streams, and none comes when the anchor is not wanted after all.
+    """
+    try:
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        anchored = link.recv(WORD)
+        if not anchored:
+            os._exit(0)
+        inner, device = joiner.enter(int(anchored), fuse=True)
+        word, fds, _, _ = socket.recv_fds(link, WORD, _DESCRIPTORS)
+        if not word:
+            os._exit(0)
+        for fd in fds:
+            os.set_inheritable(fd, False)
+        spec = decode(_whole(fds[0]))
+        if isinstance(spec, Spec):
+            _build(spec, link, inner=inner, device=device, stdio=fds[1:], limits=limits)
+    except joiner.Vanished as error:
+        link.send(b"vanished " + f"{error.filename}: {error.strerror}".encode("utf-8", "surrogateescape"))
+    except NotStarted as error:
+        link.send(b"failed " + error.message.encode("utf-8", "surrogateescape"))
+    except BaseException as error:  # noqa: BLE001  whatever it is, the warden must hear of it
+        if os.environ.get("VXCONF_DEBUG"):
+            traceback.print_exc()
+        link.send(b"failed " + init.reason(error))
+    os._exit(0)
+
+
+def _whole(fd: int) -> bytes:
+    with open(fd, "rb") as file:
+        return file.read()
+
+
+def _build(
+    spec: Spec,
+    link: socket.socket,
+    *,
+    inner: int,
+    device: int | OSError,
+    stdio: Sequence[int],
+    limits: tuple[int, int],
+) -> None:
+    wanted = spec.observer in ("auto", "mask")
+    masked = wanted and isinstance(device, int)
+    if spec.observer == "mask" and isinstance(device, OSError):
+        raise NotStarted(f"/dev/fuse cannot be opened: {device.strerror or device}")
+    if spec.granted and not (masked and spec.staging):
+        raise NotStarted("write grants of names cannot be served without a mask and a staging area")
+    notify: filters.Notify = "none" if spec.observer == "none" else "writes" if masked else "all"
+
+    def nest() -> int:
+        if not masked or not isinstance(device, int):
+            return joiner.plain_cover(spec.operations)
+        mount = joiner.mask_mount(device)
+        joiner.send(link, b"mask %d %d" % (os.getuid(), os.getgid()), device)
+        # the warden's must be the last one: with another open here, a dead warden's mask would wait, not fail
+        os.close(device)
+        return mount
+
+    if isinstance(device, int) and not masked:
+        os.close(device)
+    joiner.mount_plan(spec.operations, nest)
+    program = task_filter(notify)
+    first = os.fork()
+    if first == 0:
+        for number, fd in enumerate([os.dup(fd) for fd in stdio]):
+            os.dup2(fd, number)
+        init.run(spec, inner, program, link, listener=notify != "none", limits=limits, masked=masked)
+    joiner.send(link, b"first %d" % first)

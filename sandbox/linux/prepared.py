@@ -1,0 +1,92 @@
+"""EFFECT: the part of a sandbox that is the same for every task: an anchor, and a joiner inside it that waits."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sandbox.linux import anchor, building
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sandbox.linux.anchor import Anchor
+
+
+@dataclass(slots=True)
+class Prepared:
+    """Namespaces that stand, with nothing of a task in them.
+
+    Attributes:
+        link: to the joiner, and to process 1 after it.
+        joiner: its number.
+    """
+
+    link: socket.socket
+    joiner: int
+    anchor: Anchor
+    _mounts: int
+
+    def stale(self) -> bool:
+        """Whether the host mounted or unmounted anything since: the anchor's root may not have followed."""
+        poll = select.poll()
+        poll.register(self._mounts, select.POLLPRI)
+        return bool(poll.poll(0))
+
+    def hand(self, spec: bytes, stdio: Sequence[int]) -> None:
+        """Have the joiner build `spec`, an encoded message without its length."""
+        memory = os.memfd_create("spec", os.MFD_CLOEXEC)
+        try:
+            view = memoryview(spec)
+            while view:
+                view = view[os.write(memory, view) :]
+            os.lseek(memory, 0, os.SEEK_SET)
+            socket.send_fds(self.link, [b"spec"], [memory, *stdio])
+        finally:
+            os.close(memory)
+            os.close(self._mounts)
+
+    def discard(self) -> None:
+        """End it, with nothing run in it."""
+        self.link.close()
+        self.anchor.release()
+        os.close(self._mounts)
+        for child in (self.joiner, self.anchor.pid):
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+
+
+def prepare(bwrap: str, close: Callable[[], object]) -> Prepared:
+    """Start an anchor and put a joiner into it.
+
+    Args:
+        bwrap: absolute path of bubblewrap.
+        close: called in the joiner, to let go of what is the warden's alone.
+
+    Raises:
+        NotStarted: bubblewrap could not build the namespaces.
+        OSError: no process or descriptor is left.
+    """
+    # opened before bubblewrap copies the host's mounts, so that no change in between is missed
+    mounts = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+    link, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    joiner = os.fork()
+    if joiner == 0:
+        signal.set_wakeup_fd(-1)
+        close()
+        link.close()
+        os.close(mounts)
+        building.live(inside)
+    inside.close()
+    # the fork above is a third of bubblewrap's own time, so it is made beside it
+    anchored = anchor.start(bwrap)
+    link.send(b"%d" % anchored.inside)
+    link.setblocking(False)
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    return Prepared(link, joiner, anchored, mounts)
