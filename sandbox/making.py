@@ -42,7 +42,7 @@ class Passing:
             made = make(every)
             mine = {path for path in made if not any(paths.at_or_under(other, path) for other in stays)}
             self._ours |= mine
-            used = [path for path in self._ours if any(paths.at_or_under(holder, path) for holder in holders)]
+            used = sorted(path for path in self._ours if any(paths.at_or_under(holder, path) for holder in holders))
             self._users.update(used)
         return [path for path in made if path not in mine], Held(self, used)
 

@@ -31,6 +31,9 @@ class Reachable(Protocol):
     def beside(self, real: str) -> bool:
         """Whether what the task makes at a path is kept apart from the host, and goes with the run."""
 
+    def stages(self, real: str) -> bool:
+        """Whether what the task makes in a directory may be kept apart from the host."""
+
     def leads(self, real: str) -> bool:
         """Whether a directory at a path may be made on the way to a name a pattern grants."""
 

@@ -9,7 +9,7 @@ from sandbox import paths
 from sandbox.contract import Hint
 from sandbox.judge import spelling
 from sandbox.judge.fix import writable
-from sandbox.plan.ops import Bind, Cover
+from sandbox.plan.ops import Bind, Cover, Name, Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -128,7 +128,7 @@ def _readable(cwd: str, boundary: Boundary) -> bool:
     if not any(isinstance(o, Cover) and paths.at_or_under(cwd, o.path) for o in operations):
         return True
     return any(
-        isinstance(o, Bind) and o.origin.field and (paths.at_or_under(cwd, o.path) or paths.at_or_under(o.path, cwd))
+        isinstance(o, (Bind, Name, Names)) and o.origin.field and (paths.at_or_under(cwd, o.path) or paths.at_or_under(o.path, cwd))
         for o in operations
     )
 

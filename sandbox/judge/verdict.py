@@ -88,6 +88,8 @@ class Judge:
         plan, path = self._boundary.plan, access.path
         if access.intent in _ON_THE_WAY and plan.leads(path):
             return True
+        if access.intent is Intent.WRITE and plan.stages(path):
+            return True  # a directory: it is a file without a name that is made in it
         if access.intent not in WRITE_INTENTS or not plan.beside(path):
             return False
         if access.intent in _MAKES:

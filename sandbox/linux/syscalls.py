@@ -265,7 +265,7 @@ def open_intent(flags: int, *, exists: bool) -> Intent:
     `CREATE` with `exists` is an exclusive create, which a visible name answers with EEXIST.
     """
     if flags & O_PATH:
-        return Intent.OPEN  # every other flag is ignored by the kernel
+        return Intent.PROBE  # nothing can be read through it, and the kernel ignores every other flag
     if flags & O_TMPFILE_BIT:
         return Intent.WRITE  # a nameless file in an existing directory
     if flags & O_CREAT and (not exists or flags & O_EXCL):

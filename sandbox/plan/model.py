@@ -67,6 +67,10 @@ class Plan:
         """Whether what the task makes at a path is kept apart from the host, and goes with the run."""
         return self._unplaced(real) and self.granted.beside(real)
 
+    def stages(self, real: str) -> bool:
+        """Whether what the task makes in a directory may be kept apart from the host."""
+        return isinstance(self.decided_by(real), (Cover, Way)) and self.granted.stages(real)
+
     def leads(self, real: str) -> bool:
         """Whether a directory at a path may be made on the way to a name a pattern grants."""
         return self._unplaced(real) and self.granted.leads(real) and not self.granted.served(real)

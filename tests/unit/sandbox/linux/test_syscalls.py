@@ -97,8 +97,8 @@ def test_the_calls_that_change_something_are_all_named() -> None:
         (O_CREAT | O_TRUNC | 1, True, Intent.WRITE),
         (O_CREAT | O_TRUNC | 1, False, Intent.CREATE),
         (O_TMPFILE | 2, True, Intent.WRITE),
-        (O_PATH, True, Intent.OPEN),
-        (O_PATH | O_CREAT | 1, False, Intent.OPEN),
+        (O_PATH, True, Intent.PROBE),
+        (O_PATH | O_CREAT | 1, False, Intent.PROBE),
     ],
 )
 def test_what_an_open_means(flags: int, exists: bool, intent: Intent) -> None:
