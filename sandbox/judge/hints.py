@@ -128,7 +128,9 @@ def _readable(cwd: str, boundary: Boundary) -> bool:
     if not any(isinstance(o, Cover) and paths.at_or_under(cwd, o.path) for o in operations):
         return True
     return any(
-        isinstance(o, (Bind, Name, Names)) and o.origin.field and (paths.at_or_under(cwd, o.path) or paths.at_or_under(o.path, cwd))
+        isinstance(o, (Bind, Name, Names))
+        and o.origin.field
+        and (paths.at_or_under(cwd, o.path) or paths.at_or_under(o.path, cwd))
         for o in operations
     )
 
