@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from sandbox.facts import Files
 
-#: Files by name. Every name here is compared without regard to case: some file systems do not have any.
+#: Files by name, and whatever is in a directory of that name. Every name in this file is compared without regard to
+#: case: some file systems do not have any.
 FILES = frozenset(
     {
         ".gitconfig",
@@ -48,8 +49,9 @@ _GIT = ".git"
 # a submodule's repository lies in its parent's; what is in these is no repository
 _MODULES = "modules"
 _NO_REPOSITORY = frozenset({"refs", "logs", "objects", "info", "lfs", "rr-cache", "worktrees"})
-#: What is none itself, but brings one along when it is renamed or linked into place.
-_CARRIERS = frozenset({_GIT, ".claude"})
+#: What is none itself, but brings one along when it is renamed or linked into place. One that is a file or a link says
+#: where another is.
+CARRIERS = frozenset({_GIT, ".claude"})
 
 _MAKES_NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})
 _NEEDS_TARGET = frozenset({Intent.WRITE, Intent.REMOVE, Intent.ATTRIBUTES})
@@ -78,7 +80,7 @@ class Executed:
 
     def protects(self, path: str) -> bool:
         """Whether a path is such a name, or in one, inside what the task may write."""
-        return any(
+        return path in self.kept or any(
             named_below(path, root, git_config=self.git_config)
             for root in (*self.roots, *self.heads)
             if paths.under(path, root)
@@ -100,9 +102,9 @@ class Executed:
             return False
         if self.protects(path):
             return True
-        if intent is Intent.MKDIR or paths.name(path).lower() not in _CARRIERS:
+        if intent in {Intent.MKDIR, Intent.ATTRIBUTES} or paths.name(path).lower() not in CARRIERS:
             return False
-        if intent in {Intent.REMOVE, Intent.ATTRIBUTES}:
+        if intent is Intent.REMOVE and not operation.startswith("rename"):
             return False
         return any(paths.under(path, root) for root in (*self.roots, *self.heads))
 
@@ -116,9 +118,9 @@ def named_below(path: str, directory: str, *, git_config: bool) -> bool:
 
 def _ends(parts: list[str], *, git_config: bool) -> Iterator[int]:
     """How many components each such name and what leads to it take."""
-    if parts and parts[-1] in FILES:
-        yield len(parts)
     for at, part in enumerate(parts):
+        if part in FILES:
+            yield at + 1
         for directory in DIRECTORIES:
             if tuple(parts[at : at + len(directory)]) == directory:
                 yield at + len(directory)
@@ -159,7 +161,7 @@ def existing(roots: Iterable[str], workspace: str, files: Files, *, git_config: 
         while todo:
             directory = todo.pop()
             depth = len(paths.parts(directory)) - len(paths.parts(workspace))
-            if depth >= LEVELS and paths.name(directory).lower() not in _CARRIERS:
+            if depth >= LEVELS and paths.name(directory).lower() not in CARRIERS:
                 continue
             names = files.entries(directory)
             looked += len(names)
@@ -170,9 +172,9 @@ def existing(roots: Iterable[str], workspace: str, files: Files, *, git_config: 
                 if named_below(path, directory, git_config=git_config):
                     found.add(path)
                 elif files.kind(path) is Kind.DIRECTORY:
-                    if paths.name(directory).lower() not in _CARRIERS:
+                    if paths.name(directory).lower() not in CARRIERS:
                         todo.append(path)
-                elif name.lower() in _CARRIERS:
+                elif name.lower() in CARRIERS:
                     # a file or a link that says where a repository is
                     found.add(path)
     return tuple(sorted(found))

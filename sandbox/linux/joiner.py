@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # on the anchor's own /dev, a file system of the sandbox alone: a place to mount without touching the host
 _NEST = "/dev/.vx"
+_TOP = "/dev/.vx-root"
 
 
 class Vanished(OSError):
@@ -84,20 +85,24 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
     if not os.statvfs("/").f_flag & os.ST_RDONLY:
         raise OSError("the root did not become read-only")
     # a cover of the root is a root of its own; below the old one it is finished, then takes its place
-    top = _NEST if any(isinstance(op, Cover) and op.path == "/" for op in operations) else ""
+    top = _TOP if any(isinstance(op, Cover) and op.path == "/" for op in operations) else ""
     # the old /proc has to be in sight for process 1 to mount its own, which then lies over it
     fresh = {op.path: kernel.clone_tree(kernel.AT_FDCWD, op.path) for op in operations if isinstance(op, Fresh)}
     os.mkdir(_NEST, 0o755)
     kernel.attach_mount_at(nest(), _NEST)
     shown = os.open(_NEST, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
+    if top:
+        # a copy: below the nest itself nothing may be mounted, or what is taken from there would be that
+        os.mkdir(top, 0o755)
+        _attach(kernel.clone_tree(shown, "."), top)
     _place_all(operations, shown, sources, writable | fresh, top)
     os.close(shown)
     sources.close()
-    if top:
-        kernel.become_root(_NEST)
-    else:
-        kernel.detach(_NEST)
+    kernel.detach(_NEST)
     os.rmdir(_NEST)
+    if top:
+        kernel.become_root(top)
+        os.rmdir(top)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 

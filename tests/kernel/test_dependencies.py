@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sandbox import Request, RunResult
+    from tests.conftest import Tree
 
-NPM = {
+NPM: Tree = {
     "package.json": '{"workspaces": ["apps/*", "libs/*"]}',
     "node_modules/@acme/shop": Link("../../apps/shop"),
     "node_modules/@acme/money": Link("../../libs/money"),
@@ -26,7 +27,7 @@ NPM = {
     "node_modules/.bin/tool": "#!/bin/sh\necho tool\n",
 }
 #: Each package has its own links, and what is installed lies in a store at the root.
-PNPM = {
+PNPM: Tree = {
     "pnpm-workspace.yaml": "packages: ['apps/*', 'libs/*']\n",
     "node_modules/.pnpm/left-pad@1/node_modules/left-pad/index.js": "pad\n",
     "node_modules/.pnpm/left-pad@1/node_modules/dep": Link("../../dep@2/node_modules/dep"),

@@ -51,8 +51,16 @@ def test_a_credential_store_under_a_granted_home_stays_closed(shop: Workspace) -
     assert result.stdout == b"p\n", shown(result)
 
 
+def test_a_credential_store_in_a_writable_directory_stays_closed(shop: Workspace) -> None:
+    make_tree(shop.home, {".config/gh/hosts": "secret\n", ".config/x": "x\n"})
+    command = "cat ~/.config/x; cat ~/.config/gh/hosts; echo evil > ~/.config/gh/hosts; ls -A ~/.config/gh"
+    result = shop.run(command, write=[f"{shop.home}/.config/"], **HERMETIC)
+    assert result.stdout == b"x\n", shown(result)
+    assert (shop.home / ".config/gh/hosts").read_text(encoding="utf-8") == "secret\n"
+
+
 def test_nothing_of_the_hosts_is_writable_and_no_way_leads_back_out(shop: Workspace) -> None:
-    result = shop.run("echo x > /etc/evil; mkdir /new; touch /usr/x; ls /proc/1/root/ && ls /dev/.vx", **HERMETIC)
+    result = shop.run("echo x > /etc/evil; mkdir /new; touch /usr/x; ls /proc/1/root/ && ls /dev/.vx*", **HERMETIC)
     assert result.command_exit_code != 0
     assert b"evil" not in result.stdout
     for name in ("/etc/evil", "/new", "/usr/x"):

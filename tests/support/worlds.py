@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 #: Where the project is in the workspace.
 PROJECTS = ("", "apps/shop")
 #: Where the workspace is; each world has a home, and one more directory outside the workspace.
-WORKSPACES = ("ws", "home/code/ws", "home/.config/gh/ws")
+WORKSPACES = ("ws", "home/code/ws", "home/.config/gh/ws", "big/pkgs/ws")
+#: Where the repository is: nowhere, around the workspace, shared with another checkout, or kept apart from it.
+REPOSITORIES = ("", "around", "worktree", "apart")
 STORES = (".ssh/id", ".npmrc", ".config/gh/hosts", ".docker/config.json", ".netrc")
 
 _NAMES = (
@@ -45,6 +47,11 @@ _NAMES = (
     "\udcff",
     ".git",
     "node_modules",
+    ".Vscode",
+    ".bashrc",
+    ".claude",
+    "hooks",
+    "config",
 )
 _PATTERNS = ("*", "**/*", "**", "**/a", "*/b", "[ab]", "?", "{a,b}", "*a*", "**/.*", ".*", "a/**", "b/*")
 
@@ -57,6 +64,8 @@ class World:
         entries: relative path -> "dir", "file", or "-> target" for a link (`@/` stands for the world's directory).
         grants: relative grants with what is added to each: "" or "/" or a pattern; reads and writes.
         nested: directories that are projects too.
+        keyed: directories of the projects the key answers for, `None` without a cache.
+        repository: one of `REPOSITORIES`.
     """
 
     workspace: str
@@ -66,6 +75,10 @@ class World:
     writes: tuple[str, ...]
     nested: tuple[str, ...]
     cache: str | None
+    keyed: tuple[str, ...] | None = None
+    repository: str = ""
+    hermetic: bool = False
+    git_config: bool = False
 
 
 _name = st.sampled_from(_NAMES)
@@ -110,6 +123,10 @@ def worlds(draw: st.DrawFn) -> World:
         writes=tuple(draw(st.lists(place, max_size=3))),
         nested=tuple(draw(st.lists(place, max_size=2))),
         cache=draw(st.one_of(st.none(), place)),
+        keyed=draw(st.one_of(st.none(), st.lists(place, max_size=2).map(tuple))),
+        repository=draw(st.sampled_from(REPOSITORIES)),
+        hermetic=draw(st.sampled_from((False, False, True))),
+        git_config=draw(st.booleans()),
     )
 
 
@@ -145,17 +162,33 @@ class Made:
         return list(dict.fromkeys(found))
 
 
-def make(world: World, base: str) -> Made:
-    """Make a world in an existing directory; grants that cannot be given are left out and remembered."""
+def make(world: World, base: str, *, programs: Iterable[str] = ()) -> Made:
+    """Make a world in an existing directory; grants that cannot be given are left out and remembered.
+
+    Args:
+        world: what to make.
+        base: where.
+        programs: directories a hermetic task needs to find anything out.
+    """
     files = HostFiles()
     workspace = f"{base}/{world.workspace}"
     project = f"{workspace}/{world.project}".rstrip("/")
     for directory in (project, f"{base}/home", f"{base}/out", f"{base}/tmp"):
         os.makedirs(directory, exist_ok=True)
+    _repository(world.repository, workspace, base)
     for count, (relative, content) in enumerate(sorted(world.entries.items())):
         _entry(f"{base}/{relative}", content, base, count)
     facts = HostFacts(platform="linux", home=f"{base}/home", temp_root=f"{base}/tmp/tasks")
-    bare = ResolvedSandboxConfig(platform="linux", workspace=workspace, project=project)
+    bare = ResolvedSandboxConfig(
+        platform="linux",
+        workspace=workspace,
+        project=project,
+        # the program that looks around and its interpreter
+        allow_read=tuple(f"{globs.escape(path)}/" for path in programs) if world.hermetic else (),
+        hermetic=world.hermetic,
+        git_config=world.git_config,
+    )
+    keyed = None if world.keyed is None else tuple(f"{base}/{relative}" for relative in world.keyed)
     links: dict[str, str] = {}
 
     def canonical(relative: str) -> str:
@@ -176,6 +209,7 @@ def make(world: World, base: str) -> Made:
             files=files,
             facts=facts,
             nested=nested,
+            keyed=keyed,
             cache_dir=cache,
             links=tuple(links.items()),
         )
@@ -198,6 +232,24 @@ def make(world: World, base: str) -> Made:
             continue
         config, made.request = more, request
     return made
+
+
+def _repository(where: str, workspace: str, base: str) -> None:
+    """Make what git would, as far as it says where it is."""
+    if where == "around":
+        os.makedirs(f"{os.path.dirname(workspace)}/.git", exist_ok=True)
+        _entry(f"{os.path.dirname(workspace)}/.git/HEAD", "file", base, 0)
+        _entry(f"{os.path.dirname(workspace)}/other", "file", base, 1)
+    elif where:
+        data = f"{base}/main/.git/worktrees/w" if where == "worktree" else f"{base}/out/data"
+        os.makedirs(data, exist_ok=True)
+        os.makedirs(workspace, exist_ok=True)
+        texts = {f"{workspace}/.git": f"gitdir: {data}\n", f"{data}/HEAD": "ref\n"}
+        if where == "worktree":
+            texts |= {f"{data}/commondir": "../..\n", f"{base}/main/.git/HEAD": "ref\n", f"{base}/main/x": "x\n"}
+        for path, text in texts.items():
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
 
 
 def _entry(path: str, content: str, base: str, count: int) -> None:

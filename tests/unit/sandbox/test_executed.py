@@ -18,6 +18,7 @@ HERE = Executed(roots=(P,))
         *sorted(FILES),
         *("/".join(parts) for parts in DIRECTORIES),
         ".BashRC",
+        ".bashrc/x",
         "a/b/c/d/e/.mcp.json",
         ".vscode/settings.json",
         "sub/.Idea/x/y",
@@ -55,7 +56,6 @@ def test_such_a_name_is_protected_at_any_depth(name: str) -> None:
         ".github/hooks",
         "x.git/hooks",
         "vscode",
-        ".bashrc/x",
         "commands",
     ],
 )
@@ -104,7 +104,8 @@ def test_settings_are_protected_unless_they_are_granted() -> None:
         ("symlink", Intent.CREATE, ".git", False, True),
         ("openat", Intent.WRITE, ".git", True, True),
         ("rename", Intent.RENAME, ".Claude", False, True),
-        ("rename", Intent.REMOVE, ".git", True, False),
+        ("rename", Intent.REMOVE, ".git", True, True),
+        ("rmdir", Intent.REMOVE, ".git", True, False),
         ("chmod", Intent.ATTRIBUTES, ".git", True, False),
         ("openat", Intent.CREATE, "x", False, False),
     ],
@@ -146,6 +147,12 @@ def test_the_search_ends_three_levels_below_the_root_and_stays_in_the_workspace(
 def test_installed_packages_are_looked_through_and_links_count_by_name() -> None:
     files = MemoryFiles.of("/ws/p/node_modules/.profile", "/ws/p/rc", links={"/ws/p/.zshrc": "rc", "/ws/p/.git": "/x"})
     assert found(files, "/ws/p") == ["/ws/p/.git", "/ws/p/.zshrc", "/ws/p/node_modules/.profile"]
+
+
+def test_a_pointer_to_a_repository_that_was_there_stays() -> None:
+    here = Executed(roots=(P,), kept=(f"{P}/.git",))
+    assert here.protects(f"{P}/.git")
+    assert here.refuses("unlink", Intent.REMOVE, f"{P}/.git", exists=True)
 
 
 def test_what_exists_is_laid_over_and_its_directories_are_pinned() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sandbox.contract import Access, Ignore, Intent, Violation
+from sandbox.dependencies import Withheld
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
 from sandbox.plan.model import Plan
@@ -391,3 +392,32 @@ def test_a_secret_is_masked_everywhere() -> None:
     fix = judge.fix()
     assert fix is not None
     assert fix.allow.write == ("out/***/",)
+
+
+def test_a_call_refused_for_its_name_counts_wherever_it_was() -> None:
+    judge = Judge(boundary(plan(write=("out",)), executed=lambda path: path.endswith("/.bashrc")))
+    made = replace(seen("openat", Intent.CREATE, "out/.bashrc", exists=False, errno="EROFS"), refused=True)
+    found = judge.take(made)
+    assert found is not None
+    assert (found.kind, found.errno) == ("write", "EROFS")
+    assert "is a name other programs execute" in found.line
+    elsewhere = judge.take(replace(made, path="/else/x", asked="/else/x"))
+    assert elsewhere is not None
+    assert judge.fix() is None
+
+
+def test_an_interpreter_that_looks_for_a_member_as_it_starts_is_no_violation() -> None:
+    package = Withheld(dir="/ws/libs/dates", name="dates", target="libs/dates", link="/ws/.venv/x.json", project=True)
+    around = boundary(
+        plan(), withheld=("/ws/libs/dates",), packages=(package,), asked=frozenset({"/ws/libs/dates/src", f"{P}/src"})
+    )
+    judge = Judge(around)
+    for path in ("/ws/libs/dates/src", f"{P}/src"):
+        assert judge.take(seen("newfstatat", Intent.PROBE, path)) is None
+    (hint,) = [hint.line for hint in judge.hints(cwd=P) if "dates" in hint.line]
+    assert "not importable" in hint
+    assert "dependsOn" in hint
+    assert judge.take(seen("openat", Intent.OPEN, f"{P}/src")) is not None
+    assert judge.take(seen("newfstatat", Intent.PROBE, "/ws/libs/dates/src/x")) is not None
+    told = [hint.line for hint in judge.hints(cwd=P) if "libs/dates is linked" in hint.line]
+    assert len(told) == 1
