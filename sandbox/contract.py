@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Literal
 
+from sandbox.intents import Intent
+
 if TYPE_CHECKING:
     from sandbox.results import (
         Access,
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
         FixInputs,
         FixPaths,
         Hint,
-        Intent,
         Observer,
         Protections,
         RunResult,

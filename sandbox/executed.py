@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox import paths
-from sandbox.contract import Intent
 from sandbox.facts import Kind
+from sandbox.intents import Intent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

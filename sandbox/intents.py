@@ -1,0 +1,22 @@
+"""What calls mean to do, whatever they are called."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Intent(Enum):
+    """What a call meant to do, whatever it is called."""
+
+    OPEN = "open"  # open for reading, of a file or a directory
+    EXEC = "exec"
+    PROBE = "probe"  # stat, access, readlink, chdir: asks whether it is there
+    WRITE = "write"  # open an existing file for writing, truncate
+    CREATE = "create"  # open with O_CREAT, mknod, symlink
+    MKDIR = "mkdir"
+    REMOVE = "remove"  # unlink, rmdir
+    RENAME = "rename"  # either side of a rename
+    LINK = "link"  # either side of a hard link
+    TIMES = "times"
+    ATTRIBUTES = "attributes"  # chmod, chown, setxattr
+    CONNECT = "connect"
