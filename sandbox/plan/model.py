@@ -42,8 +42,8 @@ class Plan:
         """Index the operations by place; of several at one place the last counts."""
         at = {operation.path: operation for operation in self.operations if not isinstance(operation, (Make, Names))}
         placed: dict[str, list[str]] = {}
-        for path in at:
-            if path != "/":
+        for path, operation in at.items():
+            if path != "/" and not isinstance(operation, Name):
                 placed.setdefault(paths.parent(path), []).append(paths.name(path))
         object.__setattr__(self, "granted", Granted(self.operations, executed=self.executed))
         object.__setattr__(self, "_at", at)
@@ -65,7 +65,7 @@ class Plan:
 
     def beside(self, real: str) -> bool:
         """Whether what the task makes at a path is kept apart from the host, and goes with the run."""
-        return self._unplaced(real) and self.granted.beside(real)
+        return self._unplaced(real) and self.granted.beside(real, within=self.decided_by(real).path)
 
     def stages(self, real: str) -> bool:
         """Whether what the task makes in a directory may be kept apart from the host."""
@@ -108,7 +108,7 @@ class Plan:
                 continue
             here = paths.join(here, part)
             if self.reach(here) is Reach.HIDDEN:
-                if not self._is_way(here, files):
+                if not self.is_way(here, files):
                     return Reach.HIDDEN
                 continue
             text = self.link_at(here, files)
@@ -120,9 +120,9 @@ class Plan:
             here = "/" if text.startswith("/") else paths.parent(here)
             todo.extend(paths.parts(text)[::-1])
         found = self.reach(here)
-        return Reach.READ if found is Reach.HIDDEN and self._is_way(here, files) else found
+        return Reach.READ if found is Reach.HIDDEN and self.is_way(here, files) else found
 
-    def _is_way(self, real: str, files: Files) -> bool:
+    def is_way(self, real: str, files: Files) -> bool:
         """Whether a directory is shown because a name in it, or further down, matches a pattern."""
         todo = [real] if self.leads(real) and files.kind(real) is Kind.DIRECTORY else []
         while todo:

@@ -69,17 +69,18 @@ class Granted:
         """Whether a granted name may stand directly in `directory`, so that other names there are staged."""
         return directory in self._held or self._leads(directory)[0]
 
-    def beside(self, path: str) -> bool:
+    def beside(self, path: str, *, within: str = "/") -> bool:
         """Whether what the task makes at `path` is staged: in a directory that may hold a granted name, or below that.
 
-        Where the plan itself places something at `path` or above it, that decides instead.
+        Where the plan itself places something at `path` that decides instead; `within` is the deepest directory above
+        `path` that it places.
         """
         if self.served(path):
             return False
         return any(
             self.stages(paths.parent(place)) and (place == path or not self.leads(place)) and not self._leads_on(place)
             for place in (path, *paths.parents(path))
-            if place != "/"
+            if paths.under(place, within)
         )
 
     def _leads_on(self, place: str) -> bool:

@@ -63,6 +63,7 @@ class World:
     Attributes:
         entries: relative path -> "dir", "file", or "-> target" for a link (`@/` stands for the world's directory).
         grants: relative grants with what is added to each: "" or "/" or a pattern; reads and writes.
+        names: relative places granted for writing by name, with what is added to each: "" or a pattern.
         nested: directories that are projects too.
         keyed: directories of the projects the key answers for, `None` without a cache.
         repository: one of `REPOSITORIES`.
@@ -75,6 +76,7 @@ class World:
     writes: tuple[str, ...]
     nested: tuple[str, ...]
     cache: str | None
+    names: tuple[tuple[str, str], ...] = ()
     keyed: tuple[str, ...] | None = None
     repository: str = ""
     hermetic: bool = False
@@ -115,12 +117,14 @@ def worlds(draw: st.DrawFn) -> World:
     there = sorted({part for path in entries for part in _prefixes(path)} | {workspace, "out", "home"})
     place = st.one_of(st.sampled_from(there), st.sampled_from(there), anywhere)
     added = st.one_of(st.just(""), st.just("/"), st.sampled_from(_PATTERNS).map(lambda p: "/" + p))
+    named = st.one_of(st.just(""), st.just(""), st.sampled_from(_PATTERNS).map(lambda p: "/" + p))
     return World(
         workspace=workspace,
         project=project,
         entries=entries,
         reads=tuple(draw(st.lists(st.tuples(place, added), max_size=4))),
         writes=tuple(draw(st.lists(place, max_size=3))),
+        names=tuple(draw(st.lists(st.tuples(place, named), max_size=3))),
         nested=tuple(draw(st.lists(place, max_size=2))),
         cache=draw(st.one_of(st.none(), place)),
         keyed=draw(st.one_of(st.none(), st.lists(place, max_size=2).map(tuple))),
@@ -201,6 +205,10 @@ def make(world: World, base: str, *, programs: Iterable[str] = ()) -> Made:
         # a link may lead out of the world, where nothing is to be made
         for place in (place for place in map(canonical, world.writes) if paths.under(place, base)):
             yield replace(bare, allow_write=(globs.escape(place) + "/",))
+        for relative, added in world.names:
+            place = canonical(relative)
+            if paths.under(place, base):
+                yield replace(bare, allow_write=(globs.escape(place) + added,))
 
     def build(config: ResolvedSandboxConfig, nested: Iterable[str], cache: str | None) -> Request:
         return requests.build(
