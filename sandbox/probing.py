@@ -178,15 +178,18 @@ def _user_namespaces() -> Probe:
     return Probe(name=name, ok=True, found="not refused by a sysctl")
 
 
+_WITHOUT_FUSE = "reads are observed call by call, which is slower, and no write grant of a name can be served"
+
+
 def _fuse() -> Probe:
     name = "/dev/fuse"
     try:
         os.close(os.open(name, os.O_RDWR | os.O_CLOEXEC))
     except FileNotFoundError:
-        cause = "there is no /dev/fuse, so reads are observed call by call, which is slower"
+        cause = f"there is no /dev/fuse, so {_WITHOUT_FUSE}"
         return Probe(name=name, ok=False, found="absent", cause=cause, fix="modprobe fuse, or give the container it")
     except OSError as error:
-        cause = f"/dev/fuse cannot be opened ({error.strerror}), so reads are observed call by call, which is slower"
+        cause = f"/dev/fuse cannot be opened ({error.strerror}), so {_WITHOUT_FUSE}"
         return Probe(name=name, ok=False, found="refused", cause=cause, fix="chmod 0666 /dev/fuse, as udev does")
     return Probe(name=name, ok=True, found="usable")
 

@@ -76,11 +76,20 @@ class Box:
         self.root = root
 
     def command(
-        self, command: str, *, read: tuple[str, ...] = (), observer: Observer | Literal["auto"] = "auto"
+        self,
+        command: str,
+        *,
+        read: tuple[str, ...] = (),
+        write: tuple[str, ...] = (),
+        observer: Observer | Literal["auto"] = "auto",
     ) -> Measure:
-        """A measure that runs `command` with the grants `read` and insists on exit 0."""
+        """A measure that runs `command` with these grants and insists on exit 0."""
         config = sandbox.ResolvedSandboxConfig(
-            platform="linux", workspace=self.root, project=os.path.join(self.root, "app"), allow_read=read
+            platform="linux",
+            workspace=self.root,
+            project=os.path.join(self.root, "app"),
+            allow_read=read,
+            allow_write=write,
         )
         request = self.session.request(config, workspace_root=self.root)
         environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
@@ -102,6 +111,20 @@ for i in range(int(sys.argv[2])):
 """
 
 
+#: What a compiler does with 500 modules, but for the compiling: that would only make the ratio smaller.
+_BUILD = """
+import os
+for directory in range(10):
+    os.makedirs(f"dist/{directory}", exist_ok=True)
+for i in range(500):
+    with open(f"src/{i % 10}.txt") as source:
+        text = source.read() * 4096
+    for end in (".js", ".d.ts", ".js.map"):
+        with open(f"dist/{i % 10}/{i}{end}", "w") as made:
+            made.write(text)
+"""
+
+
 def _engine(box: Box, rounds: int) -> list[Ratio]:
     app = os.path.join(box.root, "app")
     os.makedirs(os.path.join(app, "src"))
@@ -119,6 +142,19 @@ def _engine(box: Box, rounds: int) -> list[Ratio]:
         command = f"{python} -I -S src/looks.py {call} {count} {names}"
         return box.command(command, read=source, observer="none"), box.command(command, read=source)
 
+    build = os.path.join(app, "src", "build.py")
+    Path(build).write_text(_BUILD, encoding="utf-8")
+    for name in ("one", "dist"):
+        os.makedirs(os.path.join(app, name))
+    Path(app, "one", "0.txt").touch()
+
+    def building(grant: str) -> Measure:
+        command = f"rm -rf dist/* && {python} -I -S src/build.py"
+        return box.command(command, read=source, write=(os.path.join(app, grant),))
+
+    def hits(directory: str) -> Measure:
+        return box.command("true", write=(os.path.join(app, directory, "*.txt"),))
+
     bare = _program("bwrap", "--unshare-all", "--ro-bind", "/", "/", "true")
     opens, stats = looking("open", 2000), looking("stat", 20000)
     return [
@@ -132,6 +168,8 @@ def _engine(box: Box, rounds: int) -> list[Ratio]:
             "4",
             rounds,
         ),
+        Ratio("start with a pattern of 1,000 names / of one", hits("one"), hits("many"), "4", rounds),
+        Ratio("1,500 files into `dist` by name / into `dist/`", building("dist/"), building("dist"), "-", rounds),
     ]
 
 
