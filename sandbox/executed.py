@@ -8,6 +8,7 @@ depth, is refused; and what was made all the same is taken away when the run end
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,8 @@ DIRECTORIES = ((".vscode",), (".idea",), (".claude", "commands"), (".claude", "a
 #: Entries of a repository's directory: what it runs, and the settings that name what it runs.
 HOOKS = "hooks"
 SETTINGS = frozenset({"config", "config.worktree"})
+#: Says where the settings and hooks of a repository are instead. A linked checkout's own is git's business.
+ELSEWHERE = "commondir"
 #: How many levels below the workspace root existing ones are looked for.
 LEVELS = 3
 #: Directory entries looked at in one run; a task that may write more has what is deeper judged at the call alone.
@@ -49,6 +52,8 @@ _GIT = ".git"
 # a submodule's repository lies in its parent's; what is in these is no repository
 _MODULES = "modules"
 _NO_REPOSITORY = frozenset({"refs", "logs", "objects", "info", "lfs", "rr-cache", "worktrees"})
+_WORKTREES = "worktrees"
+_HOLD_REPOSITORIES = frozenset({_MODULES, _WORKTREES})
 #: What is none itself, but brings one along when it is renamed or linked into place. One that is a file or a link says
 #: where another is.
 CARRIERS = frozenset({_GIT, ".claude"})
@@ -86,7 +91,7 @@ class Executed:
             if paths.under(path, root)
         )
 
-    def refuses(self, operation: str, intent: Intent, path: str, *, exists: bool) -> bool:
+    def refuses(self, operation: str, intent: Intent, path: str, *, exists: bool, brings: bool = False) -> bool:
         """Whether a call that means to change a path is refused for what the path is called.
 
         Args:
@@ -94,6 +99,7 @@ class Executed:
             intent: what it means to do.
             path: with no link left.
             exists: whether the host has it.
+            brings: whether a directory is renamed to it, with all that is in there.
         """
         if operation in {"link", "linkat"} and intent is Intent.PROBE:
             # a second name of the same file would be one nobody looks at
@@ -102,16 +108,39 @@ class Executed:
             return False
         if self.protects(path):
             return True
-        if intent in {Intent.MKDIR, Intent.ATTRIBUTES} or paths.name(path).lower() not in CARRIERS:
+        if intent in {Intent.MKDIR, Intent.ATTRIBUTES} or not carries(path, brings=brings):
             return False
         if intent is Intent.REMOVE and not operation.startswith("rename"):
             return False
         return any(paths.under(path, root) for root in (*self.roots, *self.heads))
 
 
+def carries(path: str, *, brings: bool) -> bool:
+    """Whether what is renamed or linked to a path may bring such names along."""
+    parts = [folded(part) for part in paths.parts(path)]
+    if not parts or parts[-1] in CARRIERS:
+        return bool(parts)
+    # where repositories are kept in one: a directory may be a whole one, or hold some
+    return brings and any(
+        first == _GIT and second in _HOLD_REPOSITORIES and _NO_REPOSITORY.isdisjoint(parts[at + 2 :])
+        for at, (first, second) in enumerate(itertools.pairwise(parts))
+    )
+
+
+def folded(name: str) -> str:
+    """A name as a file system without case compares it, at its most generous."""
+    if name.isascii():
+        return name.lower()
+    import unicodedata  # noqa: PLC0415  start-up time: next to all names are ASCII
+
+    plain = unicodedata.normalize("NFKD", name).casefold()
+    # such file systems pass characters over that show nothing
+    return "".join(c for c in plain if unicodedata.category(c) not in {"Cf", "Mn"})
+
+
 def named_below(path: str, directory: str, *, git_config: bool) -> bool:
     """Whether such a name ends in a path below a directory; its beginning may be above."""
-    parts = [part.lower() for part in paths.parts(path)]
+    parts = [folded(part) for part in paths.parts(path)]
     start = len(paths.parts(directory))
     return any(end > start for end in _ends(parts, git_config=git_config))
 
@@ -132,8 +161,10 @@ def _ends(parts: list[str], *, git_config: bool) -> Iterator[int]:
 
 def _repository_entry(parts: list[str], at: int, *, git_config: bool) -> int:
     """Where a repository's hooks or settings end, `at` being the first component in it; 0 for anything else."""
-    if at < len(parts) and parts[at] == "worktrees":
+    if at < len(parts) and parts[at] == _WORKTREES:
         at += 2
+        if at < len(parts) and parts[at] == ELSEWHERE:
+            return 0
     elif at < len(parts) and parts[at] == _MODULES:
         # modules/NAME/..., and a name may have several components
         for index in range(at + 2, len(parts)):
@@ -146,7 +177,7 @@ def _repository_entry(parts: list[str], at: int, *, git_config: bool) -> int:
 
 
 def _is_entry(name: str, *, git_config: bool) -> bool:
-    return name == HOOKS or (name in SETTINGS and not git_config)
+    return name in {HOOKS, ELSEWHERE} or (name in SETTINGS and not git_config)
 
 
 def existing(roots: Iterable[str], workspace: str, files: Files, *, git_config: bool) -> tuple[str, ...]:
@@ -161,7 +192,7 @@ def existing(roots: Iterable[str], workspace: str, files: Files, *, git_config: 
         while todo:
             directory = todo.pop()
             depth = len(paths.parts(directory)) - len(paths.parts(workspace))
-            if depth >= LEVELS and paths.name(directory).lower() not in CARRIERS:
+            if depth >= LEVELS and folded(paths.name(directory)) not in CARRIERS:
                 continue
             names = files.entries(directory)
             looked += len(names)
@@ -172,9 +203,9 @@ def existing(roots: Iterable[str], workspace: str, files: Files, *, git_config: 
                 if named_below(path, directory, git_config=git_config):
                     found.add(path)
                 elif files.kind(path) is Kind.DIRECTORY:
-                    if paths.name(directory).lower() not in CARRIERS:
+                    if folded(paths.name(directory)) not in CARRIERS:
                         todo.append(path)
-                elif name.lower() in CARRIERS:
+                elif folded(name) in CARRIERS:
                     # a file or a link that says where a repository is
                     found.add(path)
     return tuple(sorted(found))

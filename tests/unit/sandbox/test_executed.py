@@ -31,6 +31,13 @@ HERE = Executed(roots=(P,))
         ".git/worktrees/side/config.worktree",
         ".git/modules/sub/config",
         ".git/modules/libs/sub/hooks/post-checkout",
+        ".git/commondir",
+        ".git/modules/sub/commondir",
+        # as some file systems compare names
+        ".ba\u017fhrc",
+        ".git/hoo\u212as",
+        ".g\u200dit/hooks",
+        ".vscod\u0065\u0301",
     ],
 )
 def test_such_a_name_is_protected_at_any_depth(name: str) -> None:
@@ -49,6 +56,9 @@ def test_such_a_name_is_protected_at_any_depth(name: str) -> None:
         ".git/modules/hooks",
         ".git/modules/sub/refs/heads/config",
         ".git/objects/config",
+        ".git/worktrees/side/commondir",
+        "commondir",
+        "\u0431ashrc",
         ".claude",
         ".claude/settings.json",
         ".bashrc.bak",
@@ -113,6 +123,24 @@ def test_settings_are_protected_unless_they_are_granted() -> None:
 def test_what_is_refused_at_the_call(operation: str, intent: Intent, name: str, *, exists: bool, refused: bool) -> None:
     assert HERE.refuses(operation, intent, f"{P}/{name}", exists=exists) is refused
     assert not HERE.refuses(operation, intent, f"/elsewhere/{name}", exists=exists)
+
+
+@pytest.mark.parametrize(
+    ("name", "brings", "refused"),
+    [
+        (".git/modules", True, True),
+        (".git/modules/sub", True, True),
+        (".git/modules/libs/sub", True, True),
+        (".git/worktrees", True, True),
+        (".GIT/worktrees/side", True, True),
+        (".git/modules/sub/HEAD", False, False),
+        (".git/modules/sub/objects/ab", True, False),
+        (".git/objects/ab", True, False),
+        ("modules/sub", True, False),
+    ],
+)
+def test_no_directory_is_renamed_to_where_git_keeps_repositories(name: str, *, brings: bool, refused: bool) -> None:
+    assert HERE.refuses("rename", Intent.RENAME, f"{P}/{name}", exists=False, brings=brings) is refused
 
 
 def found(files: MemoryFiles, *roots: str, git_config: bool = False) -> list[str]:
