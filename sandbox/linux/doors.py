@@ -21,6 +21,7 @@ from sandbox.linux.served.server import Server
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sandbox.executed import Executed
     from sandbox.linux.observe import Recorder
     from sandbox.plan.names import Granted
     from sandbox.plan.ops import Operation
@@ -42,7 +43,7 @@ class Doors:
     Args:
         operations: the plan, for what the mask shows.
         boundary: directories in which every look at a hidden name must arrive; elsewhere the kernel may remember.
-        granted, staging: see `Spec`.
+        granted, staging, executed: see `Spec`.
         wake: called from another thread when something was recorded.
     """
 
@@ -54,6 +55,7 @@ class Doors:
         *,
         granted: Granted | None = None,
         staging: str = "",
+        executed: Executed | None = None,
         wake: Callable[[], object] = lambda: None,
     ) -> None:
         slashed = tuple(directory.rstrip("/") + "/" for directory in boundary)
@@ -65,6 +67,7 @@ class Doors:
         )
         self._granted = granted
         self._staging = staging
+        self._executed = executed
         self._server: Server | None = None
         self._recorder = recorder
         self._wake = wake
@@ -83,7 +86,7 @@ class Doors:
         os.set_blocking(device, False)
         self._mask, self._owner = device, (uid, gid)
         if self._granted:
-            self._server = Server(self._tree, self._granted, self._staging)
+            self._server = Server(self._tree, self._granted, self._staging, self._executed)
             # from here on files are handled as the task itself could, with the mode bits it asks for
             os.umask(0)
             kernel.drop_file_capabilities()

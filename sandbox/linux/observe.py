@@ -99,12 +99,13 @@ class Recorder:
             why = f"a notified call could not be attributed (number {notification.number})"
             self.incomplete = self.incomplete or why
             return False
-        refused = False
+        refused = brings = False
         try:
             for named in _paths(self._architecture, notification.pid, call, notification.args):
                 for place in _left_again(notification.pid, named.spelled):
                     self._add(notification.pid, call.name, Intent.PROBE, named.asked, place, follows=True)
-                barred = self._bars(call.name, named)
+                barred = self._bars(call.name, named, brings=brings)
+                brings = named.intent is Intent.REMOVE and os.path.isdir(named.path)
                 refused = refused or barred
                 if barred or not self._served(named.path):
                     pid, asked, path = notification.pid, named.asked, named.path
@@ -117,10 +118,11 @@ class Recorder:
             return bool(self._executed) and syscalls.may_write(call, notification.args)
         return refused
 
-    def _bars(self, call: str, named: _Named) -> bool:
+    def _bars(self, call: str, named: _Named, *, brings: bool) -> bool:
         if not self._executed:
             return False
-        return self._executed.refuses(call, named.intent, named.path, exists=os.path.lexists(named.path))
+        exists = os.path.lexists(named.path)
+        return self._executed.refuses(call, named.intent, named.path, exists=exists, brings=brings)
 
     def looked(self, thread: int, hidden: str) -> None:
         """A look at a hidden name in the mask.
@@ -167,7 +169,8 @@ class Recorder:
         call = syscalls.by_number(self._architecture, number)
         if call is None:
             return f"syscall {number}", []
-        return call.name, list(_paths(self._architecture, thread, call, registers))
+        # what a call moves may be kept apart from the host, which then has nothing of that name
+        return call.name, list(_paths(self._architecture, thread, call, registers, every=True))
 
     def _add(
         self, pid: int, operation: str, intent: Intent, asked: str, path: str, *, follows: bool, refused: bool = False
@@ -197,19 +200,20 @@ class Recorder:
         )
 
 
+def _unread(error: OSError) -> Exception:
+    """What it means that a caller could not be read: it may be gone, or forbid it, or nothing is left to read with."""
+    return Gone() if error.errno in (errors.ENOENT, errors.ESRCH) else PermissionError(error.errno, str(error))
+
+
 def _read(path: str, size: int) -> bytes:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except PermissionError:
-        raise
     except OSError as error:
-        raise Gone from error
+        raise _unread(error) from error
     try:
         return os.read(fd, size)
     except OSError as error:
-        if error.errno in (errors.EPERM, errors.EACCES):
-            raise PermissionError from error
-        raise Gone from error
+        raise _unread(error) from error
     finally:
         os.close(fd)
 
@@ -225,10 +229,8 @@ def _memory(pid: int, requests: list[tuple[int, int]]) -> list[bytes]:
     """Bytes of the caller's memory; fewer than asked for where a mapping ends."""
     try:
         fd = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-    except PermissionError:
-        raise
     except OSError as error:
-        raise Gone from error
+        raise _unread(error) from error
     try:
         found = []
         for address, size in requests:
@@ -241,8 +243,10 @@ def _memory(pid: int, requests: list[tuple[int, int]]) -> list[bytes]:
         os.close(fd)
 
 
-def _paths(architecture: Architecture, pid: int, call: syscalls.Call, registers: tuple[int, ...]) -> Iterator[_Named]:
-    """Each path of a call that names one."""
+def _paths(
+    architecture: Architecture, pid: int, call: syscalls.Call, registers: tuple[int, ...], *, every: bool = False
+) -> Iterator[_Named]:
+    """Each path of a call that names one; but for `every`, only those that matter as far as the host knows."""
     wanted = [(registers[argument.path], _PATH_MAX) for argument in call.paths]
     if call.how >= 0:
         wanted.append((registers[call.how], syscalls.OPEN_HOW_SIZE))
@@ -275,7 +279,7 @@ def _paths(architecture: Architecture, pid: int, call: syscalls.Call, registers:
         if call.name in syscalls.OPENS:
             intent = syscalls.open_intent(flags, exists=exists)
         yield _Named(asked, spelled, path, intent, follows)
-        if len(call.paths) > 1 and not exists:
+        if len(call.paths) > 1 and not exists and not every:
             return  # a rename or a link of nothing changes nothing
 
 
@@ -284,11 +288,9 @@ def _base(pid: int, descriptor: int) -> str:
     name = "cwd" if descriptor == syscalls.AT_FDCWD else f"fd/{descriptor}"
     try:
         return os.readlink(f"/proc/{pid}/{name}").removesuffix(" (deleted)")
-    except PermissionError:
-        raise
     except OSError as error:
-        if name == "cwd":
-            raise Gone from error
+        if name == "cwd" or error.errno not in (errors.ENOENT, errors.ESRCH):
+            raise _unread(error) from error
         return ""  # no such descriptor: the call fails with EBADF
 
 

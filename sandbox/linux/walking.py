@@ -7,6 +7,7 @@ their links lead back out: a write through `/proc/self/cwd` is a write to the di
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 
@@ -82,7 +83,9 @@ def _device(caller: int, place: str) -> str | None:
         return None
     try:
         devices = os.open(f"/proc/{caller}/root/dev", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+            raise PermissionError(error.errno, str(error)) from error
         return None
     try:
         # no link on the way: one that leads into the mask would hang this process

@@ -187,6 +187,7 @@ class Warden:
             self._recorder,
             granted=spec.granted,
             staging=spec.staging,
+            executed=spec.executed,
             wake=wake.ring,
         )
         self._decoder = Decoder()

@@ -156,6 +156,8 @@ def _pin(
             holder = min((grant for grant in bound if paths.under(real, grant)), key=len, default=None)
             if holder is not None:
                 tree.pin(real, Origin(reason=f"other programs execute what {paths.name(path)} says"), below=holder)
+    # what is made beside a name may be moved into it, with all that is in there
+    heads = tuple(dict.fromkeys((*heads, *map(paths.parent, names))))
     return Executed(roots=roots, heads=heads, git_config=git_config, kept=kept)
 
 

@@ -30,6 +30,7 @@ def opendir(server: Server, request: Request) -> bytes:
     if not server.places.mixed(request.node):
         node = server.node(request.node)
         fd = os.open(magic(server.descriptor(node)), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        server.places.table.spared(fd)
     return fuse.open_out(server.handles.add(Handle(fd, None)))
 
 

@@ -96,6 +96,7 @@ def open_(server: Server, request: Request) -> bytes:
         raise OSError(errno.ENXIO, os.strerror(errno.ENXIO))
     flags = request.fields[0]
     fd = os.open(magic(server.descriptor(node)), (flags & _PASSED) | os.O_CLOEXEC | os.O_NONBLOCK)
+    server.places.table.spared(fd)
     found = os.fstat(fd)
     keep = _KEEP_CACHE if node.seen == (found.st_mtime_ns, found.st_size) else 0
     server.left(node, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -53,11 +54,13 @@ def _entered(server: Server, spot: Spot) -> bytes:
     return attributes.entry(server, *server.places.table.enter(spot.fd, spot.name, spot.place, way))
 
 
-def _room(server: Server, request: Request) -> Spot | Seen:
+def _room(server: Server, request: Request, *, directory: bool = False) -> Spot | Seen:
     """Where a new name goes."""
     spot = server.places.spot(request.node, request.names[0])
     if spot.what in (What.PLACED, What.WAY):
         raise error(errno.EEXIST)
+    if barred := server.places.barred(request.node, request.names[0], moved=not directory):
+        return _refused(request, barred)
     room = server.places.room(spot)
     if room is None:
         return _refused(request, spot.path)
@@ -73,7 +76,7 @@ def create(server: Server, request: Request) -> bytes | Seen:
         return room
     flags, mode, _, _ = request.fields
     fd = os.open(room.name, (flags & _ACCEPTED) | os.O_CREAT | _OPENED, stat.S_IMODE(mode), dir_fd=room.fd)
-    return _opened(server, fd, room.place)
+    return _opened(server, server.places.table.spared(fd), room.place)
 
 
 def tmpfile(server: Server, request: Request) -> bytes | Seen:
@@ -87,7 +90,8 @@ def tmpfile(server: Server, request: Request) -> bytes | Seen:
         return _refused(request, directory)
     flags, mode, _, _ = request.fields
     flags = (flags & (os.O_ACCMODE | os.O_EXCL)) | os.O_TMPFILE | os.O_CLOEXEC
-    return _opened(server, os.open(".", flags, stat.S_IMODE(mode), dir_fd=fd), None)
+    opened = os.open(".", flags, stat.S_IMODE(mode), dir_fd=fd)
+    return _opened(server, server.places.table.spared(opened), None)
 
 
 def _opened(server: Server, fd: int, place: Place | None) -> bytes:
@@ -120,8 +124,12 @@ def mkdir(server: Server, request: Request) -> bytes | Seen:
     places, mode = server.places, stat.S_IMODE(request.fields[0])
     spot = places.spot(request.node, request.names[0])
     if spot.what is What.NOTHING and places.granted.leads(spot.path) and places.host(request.node) >= 0:
-        return _entered(server, places.make_way(spot, mode))
-    room = _room(server, request)
+        if barred := places.barred(request.node, request.names[0]):
+            return _refused(request, barred)
+        # a file that is hidden there stays so: what is made in its place is staged
+        with contextlib.suppress(FileExistsError):
+            return _entered(server, places.make_way(spot, mode))
+    room = _room(server, request, directory=True)
     if isinstance(room, Seen):
         return room
     os.mkdir(room.name, mode, dir_fd=room.fd)
@@ -185,6 +193,8 @@ def _existing(server: Server, directory: int, name: str) -> Spot:
     spot = server.places.spot(directory, name)
     if spot.what is What.NOTHING or (spot.fd < 0 and spot.what is not What.PLACED):
         raise error(errno.ENOENT)
+    if barred := server.places.barred(directory, name):
+        return spot._replace(what=What.PLACED, path=barred)
     return spot
 
 
@@ -203,13 +213,9 @@ def rename(server: Server, request: Request) -> bytes | Seen:
     if flags & _EXCHANGE and target.what is What.NOTHING:
         raise error(errno.ENOENT)
     is_directory = stat.S_ISDIR(os.stat(source.name, dir_fd=source.fd, follow_symlinks=False).st_mode)
-    if target.what is What.WAY and not is_directory:
-        raise error(errno.EISDIR)
-    # what leads to matches is partly shown and partly not: it is copied by who would move it
-    if What.WAY in (source.what, target.what):
-        raise error(errno.EXDEV)
-    if target.what is What.NOTHING and is_directory and server.places.granted.leads(target.path):
-        raise error(errno.EXDEV)
+    if barred := _barred(server, request, exchange=bool(flags & _EXCHANGE), brings=is_directory):
+        return _refused(request, barred)
+    _whole(server, source, target, is_directory=is_directory)
     room = server.places.room(target)
     if room is None:
         return _refused(request, target.path)
@@ -217,6 +223,24 @@ def rename(server: Server, request: Request) -> bytes | Seen:
         raise error(errno.ENOENT)
     _move(server, source, room, flags)
     return b""
+
+
+def _whole(server: Server, source: Spot, target: Spot, *, is_directory: bool) -> None:
+    """Refuse to move what leads to matches: partly shown and partly not, it is copied by who would move it."""
+    if target.what is What.WAY and not is_directory:
+        raise error(errno.EISDIR)
+    if What.WAY in (source.what, target.what):
+        raise error(errno.EXDEV)
+    if target.what is What.NOTHING and is_directory and server.places.granted.leads(target.path):
+        raise error(errno.EXDEV)
+
+
+def _barred(server: Server, request: Request, *, exchange: bool, brings: bool) -> str:
+    """The path of either end that is no place to move anything to, else an empty string."""
+    barred = server.places.barred(request.fields[0], request.names[1], moved=True, brings=brings)
+    if exchange and not barred:
+        barred = server.places.barred(request.node, request.names[0], moved=True, brings=True)
+    return barred
 
 
 def _move(server: Server, source: Spot, target: Spot, flags: int) -> None:

@@ -77,10 +77,13 @@ class Table:
         budget: how many descriptors nodes may hold; past it those held longest are given up, to be opened again
             where they were last seen and only if the same inode is still there.
         directory: an O_PATH descriptor for the directory part of a `Place`.
+        limit: no descriptor from this number on is given to the task's doings: this process needs some of its own,
+            to read who asks.
     """
 
-    def __init__(self, budget: int, directory: Callable[[int, bool], int]) -> None:
+    def __init__(self, budget: int, directory: Callable[[int, bool], int], limit: int = 1 << 30) -> None:
         self._budget = max(16, budget)
+        self._limit = limit
         self._directory = directory
         self._nodes: dict[int, Node] = {}
         self._keys: dict[tuple[int, int, str], Node] = {}
@@ -102,13 +105,24 @@ class Table:
             raise stale()
         return node
 
+    def spared(self, fd: int) -> int:
+        """A descriptor just opened, if enough are left after it.
+
+        Raises:
+            OSError: EMFILE, too few are; it is closed.
+        """
+        if fd >= self._limit:
+            os.close(fd)
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return fd
+
     def enter(self, directory: int, name: str, place: Place, way: str = "") -> tuple[Node, os.stat_result]:
         """Look a name up in the directory of the host that is open as `directory`; counts as one lookup."""
         found = os.stat(name, dir_fd=directory, follow_symlinks=False)
         node = self._keys.get((found.st_dev, found.st_ino, way))
         if node is None or not node.is_still(found):
             fd = os.open(name, _HOLD, dir_fd=directory)
-            return self._hold(fd, place, way)
+            return self._hold(self.spared(fd), place, way)
         node.place = node.place and place
         node.lookups += 1
         return node, found

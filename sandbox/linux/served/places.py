@@ -13,6 +13,7 @@ import time
 from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
+from sandbox.executed import Executed, carries, named_below
 from sandbox.linux import kernel
 from sandbox.linux.served import nodes
 from sandbox.linux.served.nodes import FIRST, Place, Table
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 #: Entries of the host looked at for one answer whether a directory leads to a match; past them it is taken to.
 SEARCH_LIMIT = 20_000
 _REMEMBER_SECONDS = 1.0
+_KEPT_BACK = 256
+_NODES = 65536
 
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -69,13 +72,19 @@ class Places:
     """Answers for every directory served.
 
     Args:
-        budget: how many descriptors nodes may hold.
+        descriptors: how many this process may have.
+        executed: names nothing may be made or changed under, whatever is granted.
     """
 
-    def __init__(self, tree: MaskTree, granted: Granted, staging: Staging, budget: int) -> None:
-        self.table = Table(budget, self._directory)
+    def __init__(
+        self, tree: MaskTree, granted: Granted, staging: Staging, descriptors: int, executed: Executed | None = None
+    ) -> None:
+        # a request opens a few for a moment, and another thread reads who asked
+        limit = descriptors - min(_KEPT_BACK, descriptors // 4)
+        self.table = Table(min(descriptors // 2, _NODES), self._directory, limit)
         self.staging = staging
         self.granted = granted
+        self._executed = executed or Executed()
         self._tree = tree
         self._root = os.open("/", _DIRECTORY)
         self._fixed = {
@@ -86,7 +95,8 @@ class Places:
         self._kept = {node: fd for node, path in self._fixed.items() if (fd := self._opened(path)) >= 0}
         self._scratch: list[int] = []
         self._shown: set[tuple[int, int]] = set()
-        self._made: list[tuple[int, str, tuple[int, int]]] = []
+        self._made: dict[tuple[int, int], tuple[int, str]] = {}
+        self._hosts: set[tuple[int, int]] = set()
         self._hidden_until: dict[str, float] = {}
 
     def mixed(self, node: int) -> str:
@@ -135,6 +145,32 @@ class Places:
         if self.granted.leads(path) and self._is_shown(host := self.host(node), name, path):
             return Spot(What.WAY, host, name, path, node)
         return Spot(What.NOTHING, -1, name, path, node)
+
+    def barred(self, node: int, name: str, *, moved: bool = False, brings: bool = False) -> str:
+        """The path of a name in a directory when other programs execute it, else an empty string.
+
+        The caller of a notified call is read before the call is, and may have changed its words in between: here
+        the kernel itself has read them. What is staged is asked as well, for it may be moved into place.
+
+        Args:
+            node: the directory.
+            name: what is to be made, changed or taken away in it.
+            moved: whether something that exists becomes it, or something else is made there than a directory.
+            brings: whether that is a directory.
+        """
+        if not self._executed:
+            return ""
+        parts = [name]
+        while not (top := self.mixed(node)):
+            place = self.table.get(node).place
+            if place is None:  # it was removed: nothing can be made in it
+                return ""
+            parts.append(place.name)
+            node = place.directory
+        path = "/".join((top.rstrip("/"), *reversed(parts)))
+        if named_below(path, top, git_config=self._executed.git_config):
+            return path
+        return path if moved and carries(path, brings=brings) else ""
 
     def room(self, spot: Spot) -> Spot | None:
         """Where a name is made: where it is, or staged where it is nothing; `None` where nothing may be made."""
@@ -196,17 +232,26 @@ class Places:
         found = os.stat(spot.name, dir_fd=host, follow_symlinks=False)
         if not stat.S_ISDIR(found.st_mode):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-        self._shown.add((found.st_dev, found.st_ino))
+        key = (found.st_dev, found.st_ino)
+        self._shown.add(key)
         if made:
-            self._made.append((os.open(".", _DIRECTORY, dir_fd=host), spot.name, (found.st_dev, found.st_ino)))
+            self._forget_made(key)  # the number of one that is gone
+            self._hosts.discard(key)
+            self._made[key] = (self.table.spared(os.open(".", _DIRECTORY, dir_fd=host)), spot.name)
+        elif key not in self._made:
+            self._hosts.add(key)
         return spot._replace(what=What.WAY, fd=host)
 
     def is_made(self, key: tuple[int, int, str]) -> bool:
         """Whether a way was made by the task."""
-        return any(made == key[:2] for _, _, made in self._made)
+        return key[:2] in self._made
+
+    def _forget_made(self, key: tuple[int, int]) -> None:
+        if key in self._made:
+            os.close(self._made.pop(key)[0])
 
     def remove_way(self, spot: Spot) -> None:
-        """Take a way away: from the host where the host's is empty, else from sight.
+        """Take a way away: from the host where it is empty there and was shown or made, else from sight.
 
         Raises:
             OSError: ENOTEMPTY, the task sees something in it.
@@ -218,12 +263,17 @@ class Places:
             found = os.fstat(fd)
         finally:
             os.close(fd)
-        self._shown.discard((found.st_dev, found.st_ino))
+        key = (found.st_dev, found.st_ino)
+        self._shown.discard(key)
+        if key in self._hosts:  # the task made it in its own eyes alone
+            return
         try:
             os.rmdir(spot.name, dir_fd=spot.fd)
         except OSError as error:
             if error.errno != errno.ENOTEMPTY:  # what is left in it was never shown
                 raise
+        else:
+            self._forget_made(key)
 
     def listing(self, node: int) -> list[Entry]:
         """What a mixed directory shows, `.` and `..` left out."""
@@ -250,7 +300,7 @@ class Places:
 
     def close(self) -> tuple[str, ...]:
         """At the end: directories made as ways go if nothing stayed in them; what is left in staging is told."""
-        for holder, name, key in reversed(self._made):
+        for key, (holder, name) in reversed(self._made.items()):
             try:
                 found = os.stat(name, dir_fd=holder, follow_symlinks=False)
                 if (found.st_dev, found.st_ino) == key:

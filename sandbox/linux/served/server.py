@@ -20,6 +20,7 @@ from sandbox.linux.served.staging import Staging
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sandbox.executed import Executed
     from sandbox.linux.served.nodes import Node
     from sandbox.plan.names import Granted
 
@@ -80,6 +81,7 @@ _HANDLERS: dict[int, Handler] = {
     Op.FSYNC: files.fsync,
     Op.RELEASE: files.release,
 }
+_OPENS_TO_CHANGE = os.O_ACCMODE | os.O_TRUNC
 _CHANGES_WAY = frozenset({Op.SETATTR, Op.SETXATTR, Op.REMOVEXATTR})
 # answered so once, and never asked again: nothing waits to be written when a file is closed
 _NEVER_AGAIN = frozenset({Op.FLUSH, Op.POLL, Op.BMAP, Op.STATX})
@@ -91,13 +93,14 @@ class Server:
     Args:
         tree: what the plan places.
         staging: an empty directory of this run, see `Staging`.
+        executed: see `Places`.
     """
 
-    def __init__(self, tree: MaskTree, granted: Granted, staging: str) -> None:
+    def __init__(self, tree: MaskTree, granted: Granted, staging: str, executed: Executed | None = None) -> None:
         self.owner = (0, 0)
         self.handles = Handles()
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        self.places = Places(tree, granted, Staging(staging), budget=min(soft // 2, 65536))
+        self.places = Places(tree, granted, Staging(staging), descriptors=soft, executed=executed)
         self._tree = tree
         self._now = 0
         self._buffer = bytearray(_OUT_HEADER.size + MAX_WRITE)
@@ -142,6 +145,10 @@ class Server:
         if handler is None:
             raise OSError(errno.ENOTTY if op == Op.IOCTL else errno.ENOSYS, "")
         node = self.node(request.node)
+        if node.place is not None and (op in _CHANGES_WAY or (op == Op.OPEN and request.fields[0] & _OPENS_TO_CHANGE)):
+            barred = self.places.barred(node.place.directory, node.place.name)
+            if barred:
+                return lambda _server, asked: Seen(barred, asked.op, fuse.error(asked.unique, errno.EROFS))
         if node.way and op in _CHANGES_WAY and not self.places.is_made(node.key):
             return _refused_way
         return handler

@@ -35,7 +35,11 @@ class Staging:
             name = f"{len(self._areas):x}"
             # one that is there belongs to somebody else: the directory was to be empty
             os.mkdir(name, 0o700, dir_fd=self._root)
-            fd = self._areas[directory] = os.open(name, _DIRECTORY, dir_fd=self._root)
+            try:
+                fd = self._areas[directory] = os.open(name, _DIRECTORY, dir_fd=self._root)
+            except OSError:
+                os.rmdir(name, dir_fd=self._root)
+                raise
         return fd
 
     def holds(self, directory: str, name: str) -> bool:

@@ -1,0 +1,65 @@
+"""What other programs execute, planted under granted names and directories by a task that knows the rules."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from tests.redteam.conftest import Box, shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_REFUSED = {"EROFS", "ENOENT", "ENOTEMPTY", "EEXIST", "EXDEV", "EPERM"}
+#: Below a directory that may be written, in a repository that lies deeper than what is looked through at the end.
+_PLANTED = {"hooks", "config", "config.worktree", "commondir", ".vscode", "commands", ".profile", ".mcp.json"}
+
+
+def planted(directory: Path) -> list[str]:
+    """Every path of the host's that would be obeyed."""
+    found = []
+    for here, directories, files in os.walk(directory):
+        obeyed = os.path.basename(here).lower() in (".git", ".claude") or "/.git/" in here.lower()
+        for name in (*directories, *files):
+            if (obeyed and name.lower() in _PLANTED) or "rc" in name.lower()[1:] or name.lower() == ".vscode":
+                found.append(os.path.join(here, name))
+            if name == ".git" and not os.path.isdir(os.path.join(here, name)):
+                found.append(os.path.join(here, name))
+    return found
+
+
+def hold(told: dict[str, str]) -> None:
+    assert len(told) > 25
+    assert told.pop("moved into place", "done") in ("done", "ENOENT")
+    assert {label: answer for label, answer in told.items() if answer not in _REFUSED} == {}
+
+
+def test_nothing_is_planted_in_a_directory_grant(each_box: Box) -> None:
+    told, result = each_box.attack("planting", "out", "-", 0)
+    hold(told)
+    assert planted(each_box.project / "out") == []
+    assert (result.command_exit_code, result.exit_code) == (0, 1), shown(result)
+
+
+def test_nothing_is_planted_under_a_name_not_even_by_a_race(box: Box) -> None:
+    box.write = ("dist", "stage.ok")
+    (box.project / "dist").mkdir()
+    told, result = box.attack("planting", "dist", "stage", 1.5)
+    hold(told)
+    assert planted(box.project) == []
+    assert (result.command_exit_code, result.exit_code) == (0, 1), shown(result)
+
+
+def test_what_is_there_under_a_name_stays(box: Box) -> None:
+    hook = box.project / "dist/a/b/.git/hooks/pre-commit"
+    hook.parent.mkdir(parents=True)
+    hook.write_text("mine\n")
+    box.write = ("dist",)
+    result = box.run(
+        "cd dist/a/b; mv .git g2; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit;"
+        "echo evil > g2/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ln .git/hooks/pre-commit x && echo evil > x;"
+        "rm -rf .git; true"
+    )
+    assert result.exit_code == 1, shown(result)
+    assert hook.read_text() == "mine\n"
+    assert os.listdir(box.project / "dist/a/b") == [".git"]
