@@ -129,7 +129,13 @@ def _place_all(
         elif isinstance(op, Bind):
             tree = taken.get(op.path, -1)
             if tree < 0:
-                tree = sources.clone(op)
+                try:
+                    tree = sources.clone(op)
+                except Vanished:
+                    if op.origin.field:
+                        raise
+                    # nobody asked for it by name, and in a busy directory names come and go: its place stays empty
+                    continue
                 kernel.set_mount_attributes(tree, "", add=kernel.MOUNT_ATTR_RDONLY)
             _attach(tree, top + op.path)
         elif isinstance(op, (Empty, Seal)) and op.laid_over:

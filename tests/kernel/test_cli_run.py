@@ -47,7 +47,7 @@ def _command(*words: str) -> list[str]:
 
 
 def _environment(**more: str) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(REPOSITORY), **more}
+    return {**os.environ, "PYTHONPATH": f"{REPOSITORY}:{os.environ.get('PYTHONPATH', '')}", **more}
 
 
 def _run(project: Path, *words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:

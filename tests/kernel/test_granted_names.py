@@ -276,7 +276,7 @@ def test_a_killed_executor_leaves_nothing_once_another_run_was_made(named: Works
         {"vx.toml": f"[tasks.t.exec]\ncommand = 'echo x > .stage; sleep 60'\n[tasks.t.exec.sandbox.allow]\n{allow}\n"},
     )
     before = _tree(named.root)
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    environment = {**os.environ, "PYTHONPATH": f"{REPOSITORY}:{os.environ.get('PYTHONPATH', '')}"}
     running = subprocess.Popen((sys.executable, "-m", "vxconf", "run", "t"), cwd=named.project, env=environment)
     try:
         end = time.monotonic() + 20

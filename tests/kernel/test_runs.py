@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import running
-from sandbox import session as sessions
+from sandbox import invocation, running
 from tests.conftest import make_tree
 from tests.kernel.conftest import Workspace, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 def _python(program: str) -> str:
@@ -42,9 +42,10 @@ def test_a_death_by_signal_is_the_commands_own(quick_shop: Workspace, name: str,
 
 
 def test_signals_are_at_their_defaults(quick_shop: Workspace) -> None:
-    # bit n-1 of the mask is signal n; nothing is ignored and nothing blocked
+    # bit n-1 of the mask is signal n; nothing is ignored and nothing blocked, but for the two below the first real-time
+    # signal that are the C library's own: its posix_spawn leaves them ignored in whatever started us
     printed = quick_shop.passes("grep -E '^Sig(Ign|Blk)' /proc/self/status | cut -f2")
-    assert set(printed.split()) == {"0" * 16}
+    assert {int(mask, 16) & ~(0b11 << 31) for mask in printed.split()} == {0}
 
 
 def test_a_command_that_is_not_found_or_not_executable_is_answered_as_by_a_shell(shop: Workspace) -> None:
@@ -65,7 +66,7 @@ def test_a_timeout_ends_the_command_with_a_term(shop: Workspace) -> None:
 def test_a_command_that_ignores_the_term_is_killed_after_the_grace(
     shop: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions, "GRACE", 0.3)
+    monkeypatch.setattr(invocation, "GRACE", 0.3)
     result = shop.run("trap '' TERM; echo deaf; while :; do sleep 60; done", timeout=0.5)
     assert (result.exit_code, result.timed_out, result.stdout) == (124, True, b"deaf\n"), shown(result)
     assert (result.command_exit_code, result.signal) == (137, "SIGKILL")
@@ -228,13 +229,13 @@ def test_an_observer_that_is_not_known_is_refused_by_name(quick_shop: Workspace)
 
 def _spoil_the_start(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[], None]) -> None:
     """Has something happen on the host after planning, before the sandbox is built."""
-    attempts = sessions._Run._attempts
+    attempts = invocation.Run._attempts
 
     def spoiled(*arguments: object) -> object:
         spoil()
         return attempts(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(sessions._Run, "_attempts", spoiled)
+    monkeypatch.setattr(invocation.Run, "_attempts", spoiled)
 
 
 def test_directories_made_for_a_run_that_never_began_are_taken_back(
@@ -247,8 +248,25 @@ def test_directories_made_for_a_run_that_never_began_are_taken_back(
     assert _left(shop) == []
 
 
+@pytest.mark.parametrize("becomes", ["nothing", "a directory"])
+def test_what_nobody_named_may_vanish_while_the_sandbox_is_built(
+    shop: Workspace, home: Path, monkeypatch: pytest.MonkeyPatch, becomes: str
+) -> None:
+    # the entries of a home with a credential store in it are shown one by one
+    make_tree(home, {".npmrc": "secret\n", "note": "n\n", "other": "o\n"})
+
+    def spoil() -> None:
+        (home / "note").unlink()
+        if becomes == "a directory":
+            make_tree(home, {"note/in": "x\n"})
+
+    _spoil_the_start(monkeypatch, spoil)
+    result = shop.run("cat ~/other; cat ~/note/in; cat ~/note; true")
+    assert (result.exit_code, result.stdout) == (0, b"o\n"), shown(result)
+
+
 def test_a_file_that_vanished_for_a_moment_is_tried_again(shop: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    once = sessions._Run._once
+    once = invocation.Run._once
     tries: list[int] = []
 
     def flaky(*arguments: object) -> object:
@@ -262,7 +280,7 @@ def test_a_file_that_vanished_for_a_moment_is_tried_again(shop: Workspace, monke
                 there.rename(here)
         return once(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(sessions._Run, "_once", flaky)
+    monkeypatch.setattr(invocation.Run, "_once", flaky)
     assert shop.passes("cat lib/cart.py", read=["lib"]) == "cart\n"
     assert len(tries) == 2
 

@@ -67,6 +67,21 @@ def _create(path: str) -> list[Any]:
     return [True]
 
 
+def _held(act: Callable[[str], list[Any]]) -> Callable[[str], list[Any]]:
+    """The act on the last name alone, from its directory: on the way to it may be the very link it takes away."""
+
+    def held(path: str) -> list[Any]:
+        back = os.open(".", os.O_PATH)
+        try:
+            os.chdir(os.path.dirname(path))
+            return act(os.path.basename(path))
+        finally:
+            os.fchdir(back)
+            os.close(back)
+
+    return held
+
+
 def _rename(path: str) -> list[Any]:
     os.rename(path, path + _BESIDE)
     os.rename(path + _BESIDE, path)
@@ -101,8 +116,8 @@ _TRIED: dict[str, Callable[[str], list[Any]]] = {
     "create in": _create_in,
     "mkdir in": _mkdir_in,
     "create": _create,
-    "rename": _rename,
-    "unlink": _unlink,
+    "rename": _held(_rename),
+    "unlink": _held(_unlink),
 }
 
 READS = ("stat", "lstat", "read", "list")
