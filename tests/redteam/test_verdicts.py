@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import session as sessions
+from sandbox import invocation
 from tests.redteam.conftest import PYTHON, Box, processes, shown, violated
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "GRACE", 0.3)
+    monkeypatch.setattr(invocation, "GRACE", 0.3)
 
 
 def test_a_swallowed_denial_is_no_pass_whoever_meets_it(each_box: Box) -> None:

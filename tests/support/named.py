@@ -104,7 +104,7 @@ class NamedWorkspace:
         )
         attempt = Attempt(spec, stdin=None, stdout=Stream(), stderr=Stream(), on_access=accesses.append)
         bwrap = find_bwrap(os.environ.get("PATH", ""), self.root)
-        report = attempt.run(lambda fds: self.session._hand_over(bwrap, fds))
+        report = attempt.run(lambda fds: self.session.hand_over(bwrap, fds))
         out, err = report.stdout.decode("utf-8", "replace"), report.stderr.decode("utf-8", "replace")
         if report.finished is None or report.finished.status is None:
             failed = report.failed or Failed(reason="no word of its end")
