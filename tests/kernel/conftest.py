@@ -10,6 +10,7 @@ import pytest
 
 from sandbox import ResolvedSandboxConfig, Session
 from tests.conftest import Link, Tree, make_tree
+from tests.support import installed
 from tests.support.grants import resolved
 from tests.support.observers import OBSERVERS
 
@@ -117,6 +118,21 @@ def shared_session() -> Iterator[Session]:
     """One for all tests that do not end it."""
     with Session() as session:
         yield session
+
+
+@pytest.fixture(scope="session")
+def npm_installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The TypeScript workspace as `npm ci` makes it; never written to again."""
+    return installed.npm_ci(tmp_path_factory.mktemp("npm")).root
+
+
+@pytest.fixture(scope="session")
+def npm_built(npm_installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy after `libs/money#build` and what that depends on, in their sandboxes."""
+    workspace = installed.linked_copy(npm_installed, tmp_path_factory.mktemp("built"))
+    workspace.passes("libs/money#codegen")
+    workspace.passes("libs/money#build")
+    return workspace.root
 
 
 @pytest.fixture(params=OBSERVERS)

@@ -26,6 +26,11 @@ def python(tmp_path: Path) -> Installed:
     searched |= {name: made.root / "packages" / name / "src" for name in ("pricing", "rates")}
     for name, directory in searched.items():
         (site_packages / f"{name}.pth").write_text(f"{directory}\n", encoding="utf-8")
+        if directory.is_relative_to(made.root):
+            record = site_packages / f"{name}-1.0.0.dist-info" / "direct_url.json"
+            record.parent.mkdir()
+            url = directory.parent.as_uri()
+            record.write_text(json.dumps({"url": url, "dir_info": {"editable": True}}), encoding="utf-8")
     return made
 
 
@@ -236,7 +241,7 @@ class TestTypeScript:
         result, printed = built.run("apps/shop#build")
         assert result["commandExitCode"] not in {0, None}
         assert "error TS" in printed
-        assert str(built.root / "libs/money/tsconfig.json") in paths(result, "read")
+        assert result["violations"] == []
 
     def test_output_beside_dist_is_refused_and_named(self, built: Installed) -> None:
         built.edit("libs/money/tsconfig.json", '"outDir": "dist"', '"outDir": "out"')
