@@ -41,6 +41,7 @@ class Area:
 
     def note(self, made: Iterable[str]) -> None:
         """Remember directories made for the run, so that they are taken back should it be killed."""
+        made = (*self.made, *made)
         with open(f"{self.path}/{_MADE}", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write("\0".join(made))
 
@@ -81,27 +82,33 @@ def make(workspace: str) -> Area:
 
 
 def _made(workspace: str) -> Area:
-    here, made = workspace, []
+    made: list[str] = []
+    ways = [f"{workspace.rstrip('/')}/{'/'.join(_WHERE[: at + 1])}" for at in range(len(_WHERE))]
     try:
-        for name in _WHERE:
-            here = f"{here.rstrip('/')}/{name}"
+        for here in ways:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(here, 0o777)
                 made.append(here)
             directory = os.open(here, _LIST)
-            if name != _WHERE[-1]:
+            if here != ways[-1]:
                 os.close(directory)
         try:
             # an area is locked before anybody else may sweep
             fcntl.flock(directory, fcntl.LOCK_EX)
-            _sweep(here, workspace)
+            inherited = [path for path in _sweep(here, workspace) if path in ways]
             path = tempfile.mkdtemp(prefix="run-", dir=here)
             fd = os.open(path, _LIST)
             fcntl.flock(fd, fcntl.LOCK_EX)
         finally:
             os.close(directory)
-        with open(f"{path}/.gitignore", "x", encoding="ascii") as file:
-            file.write("*\n")
+        area = Area(path, fd, tuple(path for path in ways if path in made or path in inherited))
+        try:
+            with open(f"{path}/.gitignore", "x", encoding="ascii") as file:
+                file.write("*\n")
+            area.note(())
+        except OSError:
+            area.remove()
+            raise
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -110,10 +117,12 @@ def _made(workspace: str) -> Area:
             f"{here}, where a task's unfinished outputs live, {what}: {error.strerror}",
             hint="make it a directory this user may write, or grant directories (`dist/`) instead of names",
         ) from error
-    return Area(path, fd, tuple(made))
+    return area
 
 
-def _sweep(directory: str, workspace: str) -> None:
+def _sweep(directory: str, workspace: str) -> list[str]:
+    """Remove what killed runs left; the directories that were made for them."""
+    made: list[str] = []
     for name in os.listdir(directory):
         path = f"{directory}/{name}"
         if not name.startswith("run-"):
@@ -127,17 +136,19 @@ def _sweep(directory: str, workspace: str) -> None:
         except OSError:  # its run lives
             continue
         else:
-            _take_back(path, workspace)
+            made += _take_back(path, workspace)
             temporary.remove(path)
         finally:
             os.close(fd)
+    return made
 
 
-def _take_back(area: str, workspace: str) -> None:
-    """Remove the directories that were made for a killed run, where nothing is in them."""
+def _take_back(area: str, workspace: str) -> list[str]:
+    """Remove the directories that were made for a killed run, where nothing is in them; all of them."""
     try:
         with open(f"{area}/{_MADE}", encoding="utf-8", errors="surrogateescape") as file:
             made = file.read().split("\0")
     except OSError:
-        return
+        return []
     making.take_back([path for path in made if paths.under(path, workspace)])
+    return made

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def test_an_area_ignores_itself_and_leaves_nothing(tmp_path: Path) -> None:
     area = staging.make(str(tmp_path))
-    assert os.listdir(area.path) == [".gitignore"]
+    assert sorted(os.listdir(area.path)) == [".gitignore", "made"]
     os.mkdir(area.path + "/0")
     os.mkdir(area.path + "/0/locked", 0)
     area.remove()
@@ -51,3 +51,16 @@ def test_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotStarted, match="is no directory"):
         staging.make(str(tmp_path))
     assert os.listdir(tmp_path / "elsewhere") == []
+
+
+def test_a_killed_runs_own_ways_go_with_the_next_ones_and_only_those(tmp_path: Path) -> None:
+    killed = staging.make(str(tmp_path))
+    os.close(killed.fd)
+    staging.sweep(str(tmp_path))
+    assert os.listdir(tmp_path) == []
+    (tmp_path / ".vx").mkdir()
+    killed = staging.make(str(tmp_path))
+    os.close(killed.fd)
+    staging.sweep(str(tmp_path))
+    assert os.listdir(tmp_path) == [".vx"]
+    assert os.listdir(tmp_path / ".vx") == []
