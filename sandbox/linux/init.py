@@ -149,6 +149,9 @@ def _command(spec: Spec, link: socket.socket) -> tuple[int, int]:
             os.setsid()
             # the kernel tells the warden the sender's number on the host
             link.send(b"forked")
+            # the executor hears of the start before anything of the command can be heard
+            if link.recv(16) != b"run":
+                os._exit(_SETUP_FAILED)
             link.close()
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             # its execve may wait at the listener, and a warden without privilege has to read it there

@@ -333,6 +333,8 @@ class Warden:
             self._began = time.monotonic()
             self._deadline = self._began + self._spec.timeout if self._spec.timeout is not None else 0.0
             _send(self._control, Started(pid=sender, observer=self._observer, masked=self._observer == "mask"))
+            with contextlib.suppress(OSError):  # killed already: its end will be told
+                self._link.send(b"run")
         elif kind == b"ended" and len(rest) == init.OUTCOME.size:
             self._outcome = init.OUTCOME.unpack(rest)
         elif kind == b"failed" and not self._began:
