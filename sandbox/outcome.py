@@ -41,7 +41,7 @@ def settle(report: Report, judge: Judge, violations: tuple[Violation, ...], *, c
 
     A pass needs a command that ended with 0, no violation and a complete trace, unless no trace was asked for.
     """
-    if report.started is None or report.failed is not None:
+    if report.started is None:
         reason = report.failed.reason if report.failed else "the sandbox's warden died before the command started"
         hint = report.failed.hint if report.failed else ""
         return not_started(SandboxError(reason, hint=hint))
@@ -51,7 +51,8 @@ def settle(report: Report, judge: Judge, violations: tuple[Violation, ...], *, c
     why = "no observer was asked for" if observer == "none" else ""
     if finished is None or finished.status is None or finished.incomplete:
         trace = "partial" if observer != "none" else "none"
-        why = finished.incomplete if finished and finished.incomplete else "the sandbox ended before it told all"
+        why = finished.incomplete if finished else report.failed.reason if report.failed else ""
+        why = why or "the sandbox ended before it told all"
     status = finished.status if finished is not None else None
     own, signalled = _own(status, finished.exec_errno if finished else 0)
     timed_out = bool(finished and finished.timed_out)

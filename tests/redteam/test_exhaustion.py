@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import time
 
 from sandbox import Session
 from tests.redteam.conftest import Box, shown, violated
@@ -35,3 +36,19 @@ def test_a_warden_without_descriptors_still_reads_who_asks_and_refuses(box: Box)
     )
     assert not (deep / "hooks").exists()
     assert (box.project / "secret.txt").read_text() == "the secret\n"
+
+
+def test_callers_that_die_in_pages_that_go_hang_nobody(box: Box) -> None:
+    box.write = ("dist",)
+    began = time.monotonic()
+    told, result = box.attack("dying")
+    assert time.monotonic() - began < 30
+    assert told.pop("size") == 1 << 40
+    assert told.pop("written") == told.pop("read") == 8 << 20
+    assert told.pop("data") is True
+    assert told.pop("beside") == ["dist", "lib"]
+    assert set(told.values()) == {"EFBIG"}
+    assert result.command_exit_code == 0, shown(result)
+    assert (box.project / "dist").stat().st_size == 0
+    assert (box.project / "secret.txt").read_text() == "the secret\n"
+    assert not (box.root / ".vx").exists()

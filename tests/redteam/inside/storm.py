@@ -44,6 +44,8 @@ def storm(seed: int) -> None:
                     os.unlink(one)
 
 
+sys.stdout.write("begun\n")
+sys.stdout.flush()
 threads = [threading.Thread(target=storm, args=(seed,)) for seed in range(len(done))]
 for thread in threads:
     thread.start()
