@@ -15,7 +15,7 @@ from sandbox.host import HostFiles
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
 from sandbox.linux.messages import Spec
-from sandbox.plan import linux
+from sandbox.planning import linux
 from sandbox.running import Attempt, Report, Stream
 from sandbox.secrets import masker
 from sandbox.setaside import set_aside
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from sandbox.contract import Access, RunResult, Violation
-    from sandbox.plan.model import Plan
+    from sandbox.planning.model import Plan
     from sandbox.request import Request
 
 #: Seconds between TERM and KILL.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sandbox import paths
 from sandbox.errors import NotStarted
-from sandbox.plan.ops import Make, Name, Names, Operation
+from sandbox.planning.ops import Make, Name, Names, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

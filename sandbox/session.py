@@ -15,7 +15,7 @@ from sandbox import request as requests
 from sandbox.errors import NotStarted, Unavailable
 from sandbox.host import HostFiles, host_facts
 from sandbox.invocation import Run, RunOptions
-from sandbox.plan import linux
+from sandbox.planning import linux
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sandbox.contract import ResolvedSandboxConfig, RunResult
     from sandbox.dependencies import Projects
-    from sandbox.plan.model import Plan
+    from sandbox.planning.model import Plan
     from sandbox.request import Request
     from sandbox.running import Attempt
 

@@ -12,7 +12,7 @@ from sandbox import globs, paths
 from sandbox.contract import Reach
 from sandbox.executed import DIRECTORIES, FILES
 from sandbox.facts import Kind
-from sandbox.plan.ops import Way
+from sandbox.planning.ops import Way
 from vxconf.diagnostics import dotted
 from vxconf.judging import FIELDS
 from vxconf.model import Entry
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from sandbox.dependencies import Withheld
     from sandbox.facts import Files
-    from sandbox.plan.model import Plan
-    from sandbox.plan.ops import Operation
+    from sandbox.planning.model import Plan
+    from sandbox.planning.ops import Operation
     from vxconf.document import Document
     from vxconf.judging import Judged
     from vxconf.model import SandboxModel

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sandbox.contract import Platform
     from sandbox.dependencies import Projects
     from sandbox.facts import Files, HostFacts
-    from sandbox.plan.model import Plan
+    from sandbox.planning.model import Plan
     from sandbox.request import Request
     from vxconf.diagnostics import FieldPath
     from vxconf.document import Document
@@ -317,6 +317,6 @@ class _Trial:
 
 
 def _planned(request: Request, files: Files) -> Plan:
-    from sandbox.plan.linux import plan  # noqa: PLC0415  start-up time: most blocks are judged without one
+    from sandbox.planning.linux import plan  # noqa: PLC0415  start-up time: most blocks are judged without one
 
     return plan(request, files)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from sandbox.contract import Reach
     from sandbox.dependencies import Withheld
-    from sandbox.plan.ops import Operation
+    from sandbox.planning.ops import Operation
 
 #: Kernel file systems: what is refused there is the machine's business, never a missing grant.
 UNJUDGED = ("/dev", "/proc", "/sys")

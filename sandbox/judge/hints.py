@@ -9,7 +9,7 @@ from sandbox import paths
 from sandbox.contract import Hint
 from sandbox.judge import spelling
 from sandbox.judge.fix import writable
-from sandbox.plan.ops import Bind, Cover, Name, Names
+from sandbox.planning.ops import Bind, Cover, Name, Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

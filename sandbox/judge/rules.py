@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sandbox.contract import Intent, Reach
 from sandbox.linux.syscalls import WRITE_INTENTS
-from sandbox.plan.ops import Seal
+from sandbox.planning.ops import Seal
 
 if TYPE_CHECKING:
     from sandbox.contract import Access

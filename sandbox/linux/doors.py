@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from sandbox.executed import Executed
     from sandbox.linux.observe import Recorder
-    from sandbox.plan.names import Granted
-    from sandbox.plan.ops import Operation
+    from sandbox.planning.names import Granted
+    from sandbox.planning.ops import Operation
 
 # the largest write the mask announces, its header, and what the kernel insists on
 _READ_SIZE = (1 << 20) + 4096 + 8192
@@ -127,7 +127,7 @@ class Doors:
             except OSError as error:
                 if error.errno in (errno.EINTR, errno.ENOENT):  # withdrawn
                     continue
-                if error.errno == errno.ENODEV:  # unmounted
+                if error.errno in (errno.ENODEV, errno.ECONNABORTED):  # unmounted, or somebody aborted it
                     return False
                 raise
             self._answer(self._view[:length])

@@ -16,7 +16,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from sandbox.linux import kernel
-from sandbox.plan.ops import Bind, Cover, Empty, Fresh, Link, Operation, Seal, Way
+from sandbox.planning.ops import Bind, Cover, Empty, Fresh, Link, Operation, Seal, Way
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.linux import fuse
 from sandbox.linux.fuse import InitFlag, Op, Request
-from sandbox.plan.ops import Bind, Cover, Empty, Link, Name, Names, Operation, Seal, Way
+from sandbox.planning.ops import Bind, Cover, Empty, Link, Name, Names, Operation, Seal, Way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sandbox.executed import Executed
-from sandbox.plan.names import Granted
+from sandbox.planning.names import Granted
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Iterator
 
     from sandbox.contract import Access, Observer
-    from sandbox.plan.ops import Operation
+    from sandbox.planning.ops import Operation
 
 _LENGTH = struct.Struct("<I")
 

@@ -9,8 +9,8 @@ from sandbox import globs, paths
 from sandbox.contract import Access, Ignore, Intent, Reach, Violation
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
-from sandbox.plan.model import Plan
-from sandbox.plan.ops import Bind, Cover, Operation, Origin, ReadOnlyRoot, Way
+from sandbox.planning.model import Plan
+from sandbox.planning.ops import Bind, Cover, Operation, Origin, ReadOnlyRoot, Way
 
 O = Origin(field="allowRead[0]")  # noqa: E741  one letter keeps the plans below readable
 NAMES = st.sampled_from(["a", "b", "c*", "d[1]"])

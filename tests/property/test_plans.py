@@ -11,12 +11,12 @@ from sandbox import globs, paths
 from sandbox.contract import Reach
 from sandbox.errors import RequestRefused
 from sandbox.facts import Kind
-from sandbox.plan.ops import Bind, Cover, Empty, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
+from sandbox.planning.ops import Bind, Cover, Empty, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
 from tests.property.strategies import FACTS, TEMP_ROOT, WORKSPACE, Case, cases, grants
 from tests.support.plans import planned, request
 
 if TYPE_CHECKING:
-    from sandbox.plan.model import Plan
+    from sandbox.planning.model import Plan
 
 ORDER = [Reach.HIDDEN, Reach.READ, Reach.WRITE]
 

@@ -19,7 +19,7 @@ from sandbox import Session, paths
 from sandbox.contract import Reach
 from sandbox.executed import CARRIERS
 from sandbox.host import HostFiles
-from sandbox.plan.ops import Bind, Cover, Empty, ReadOnlyRoot, Seal, Way
+from sandbox.planning.ops import Bind, Cover, Empty, ReadOnlyRoot, Seal, Way
 from tests.support import inside, worlds
 from tests.support.observers import OBSERVERS
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sandbox.contract import RunResult
-    from sandbox.plan.model import Plan
+    from sandbox.planning.model import Plan
 
 pytestmark = pytest.mark.kernel
 

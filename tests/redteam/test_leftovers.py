@@ -10,7 +10,7 @@ import pytest
 
 from sandbox import making, temporary
 from sandbox.errors import NotStarted
-from sandbox.plan.ops import Make, Origin
+from sandbox.planning.ops import Make, Origin
 from sandbox.tools import find_bwrap
 from tests.conftest import make_tree
 from tests.redteam.conftest import Box, shown

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sandbox.linux.messages import Failed, Spec
-from sandbox.plan.names import Granted
-from sandbox.plan.ops import Bind, Cover, Name, Names, Origin, ReadOnlyRoot, Way
+from sandbox.planning.names import Granted
+from sandbox.planning.ops import Bind, Cover, Name, Names, Origin, ReadOnlyRoot, Way
 from sandbox.running import Attempt, Stream
 from sandbox.session import Session
 from sandbox.tools import find_bwrap
 
 if TYPE_CHECKING:
     from sandbox.contract import Access
-    from sandbox.plan.ops import Operation
+    from sandbox.planning.ops import Operation
 
 _WHY = Origin(reason="a test")
 

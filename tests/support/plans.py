@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.contract import ResolvedSandboxConfig
 from sandbox.facts import HostFacts
-from sandbox.plan.linux import plan
+from sandbox.planning.linux import plan
 from sandbox.request import build
 
 if TYPE_CHECKING:
     from sandbox.facts import Files
-    from sandbox.plan.model import Plan
+    from sandbox.planning.model import Plan
     from sandbox.request import Request
 
 HOME = "/home/mel"

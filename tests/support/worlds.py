@@ -15,12 +15,12 @@ from sandbox.contract import ResolvedSandboxConfig
 from sandbox.errors import RequestRefused
 from sandbox.facts import HostFacts
 from sandbox.host import HostFiles
-from sandbox.plan import linux
+from sandbox.planning import linux
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sandbox.plan.model import Plan
+    from sandbox.planning.model import Plan
     from sandbox.request import Request
 
 #: Where the project is in the workspace.
@@ -175,13 +175,7 @@ def make(world: World, base: str, *, programs: Iterable[str] = ()) -> Made:
         programs: directories a hermetic task needs to find anything out.
     """
     files = HostFiles()
-    workspace = f"{base}/{world.workspace}"
-    project = f"{workspace}/{world.project}".rstrip("/")
-    for directory in (project, f"{base}/home", f"{base}/out", f"{base}/tmp"):
-        os.makedirs(directory, exist_ok=True)
-    _repository(world.repository, workspace, base)
-    for count, (relative, content) in enumerate(sorted(world.entries.items())):
-        _entry(f"{base}/{relative}", content, base, count)
+    workspace, project = _trees(world, base)
     facts = HostFacts(platform="linux", home=f"{base}/home", temp_root=f"{base}/tmp/tasks")
     bare = ResolvedSandboxConfig(
         platform="linux",
@@ -240,6 +234,18 @@ def make(world: World, base: str, *, programs: Iterable[str] = ()) -> Made:
             continue
         config, made.request = more, request
     return made
+
+
+def _trees(world: World, base: str) -> tuple[str, str]:
+    """Make every directory and entry; where the workspace and the project are."""
+    workspace = f"{base}/{world.workspace}"
+    project = f"{workspace}/{world.project}".rstrip("/")
+    for directory in (project, f"{base}/home", f"{base}/out", f"{base}/tmp"):
+        os.makedirs(directory, exist_ok=True)
+    _repository(world.repository, workspace, base)
+    for count, (relative, content) in enumerate(sorted(world.entries.items())):
+        _entry(f"{base}/{relative}", content, base, count)
+    return workspace, project
 
 
 def _repository(where: str, workspace: str, base: str) -> None:

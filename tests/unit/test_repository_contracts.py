@@ -25,14 +25,14 @@ PLANTED = {
     ],
     "engine-pure": [
         ("sandbox/globs.py", "import os"),
-        ("sandbox/plan/tree.py", "import subprocess"),
+        ("sandbox/planning/tree.py", "import subprocess"),
         ("sandbox/contract.py", "import socket"),
     ],
     "engine-codecs": [
         ("sandbox/linux/fuse.py", "import socket"),
         ("sandbox/linux/bpf.py", "import sandbox.linux.kernel"),
     ],
-    "engine-light": [("sandbox/linux/warden.py", "import asyncio"), ("sandbox/plan/ops.py", "import tempfile")],
+    "engine-light": [("sandbox/linux/warden.py", "import asyncio"), ("sandbox/planning/ops.py", "import tempfile")],
     "engine-alone": [("sandbox/session.py", "import typer"), ("sandbox/host.py", "import platformdirs")],
     "service-rooms": [("vxconf/model.py", "import vxconf.normalize"), ("vxconf/nowhere.py", "")],
     "service-pure": [("vxconf/document.py", "import os"), ("vxconf/normalize.py", "import subprocess")],

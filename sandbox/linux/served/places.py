@@ -21,7 +21,7 @@ from sandbox.linux.served.nodes import FIRST, Place, Table
 if TYPE_CHECKING:
     from sandbox.linux.masktree import MaskTree
     from sandbox.linux.served.staging import Staging
-    from sandbox.plan.names import Granted
+    from sandbox.planning.names import Granted
 
 #: Entries of the host looked at for one answer whether a directory leads to a match; past them it is taken to.
 SEARCH_LIMIT = 20_000

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sandbox.executed import Executed
     from sandbox.linux.served.nodes import Node
-    from sandbox.plan.names import Granted
+    from sandbox.planning.names import Granted
 
     Handler = Callable[["Server", Request], bytes | memoryview | Seen | Slow]
 

@@ -4,7 +4,7 @@ import pytest
 
 from sandbox.contract import Intent
 from sandbox.executed import DIRECTORIES, FILES, Executed, existing
-from sandbox.plan.ops import Bind
+from sandbox.planning.ops import Bind
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import planned
 

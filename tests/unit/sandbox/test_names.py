@@ -6,8 +6,8 @@ import pytest
 
 from sandbox import globs
 from sandbox.linux.masktree import MaskTree
-from sandbox.plan.names import Granted
-from sandbox.plan.ops import Bind, Cover, Name, Names, Origin
+from sandbox.planning.names import Granted
+from sandbox.planning.ops import Bind, Cover, Name, Names, Origin
 
 O = Origin(reason="test")  # noqa: E741  one letter keeps the plans below readable
 GRANTED = Granted(

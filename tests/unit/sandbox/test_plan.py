@@ -9,12 +9,12 @@ from sandbox.contract import Reach
 from sandbox.errors import RequestRefused
 from sandbox.facts import HostFacts
 from sandbox.globs import escape
-from sandbox.plan.ops import Bind, Cover, Empty, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
+from sandbox.planning.ops import Bind, Cover, Empty, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import HOME, planned
 
 if TYPE_CHECKING:
-    from sandbox.plan.model import Plan
+    from sandbox.planning.model import Plan
 
 HIDDEN, READ, WRITE = Reach.HIDDEN, Reach.READ, Reach.WRITE
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sandbox.errors import RequestRefused
-from sandbox.plan.ops import shown
+from sandbox.planning.ops import shown
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import planned
 

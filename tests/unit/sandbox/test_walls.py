@@ -18,7 +18,11 @@ def test_a_repository_in_the_workspace_is_one_wall() -> None:
     files = MemoryFiles.of("/ws/.git/HEAD")
     assert walls.repository_data("/ws", files) == ("/ws/.git",)
     assert walls.around("/ws", HOME, files) == ()
-    assert [wall.path for wall in walls.fixed("/ws", cache_dir=None, files=files)] == ["/ws/.git", "/ws/.vx/cache", "/ws/.vx/tmp"]
+    assert [wall.path for wall in walls.fixed("/ws", cache_dir=None, files=files)] == [
+        "/ws/.git",
+        "/ws/.vx/cache",
+        "/ws/.vx/tmp",
+    ]
 
 
 def test_without_a_repository_there_is_none_to_wall_off() -> None:
@@ -71,5 +75,9 @@ def test_a_checkout_that_holds_home_is_left_open_and_its_data_is_not() -> None:
 @pytest.mark.parametrize("text", ["", "gitdir:", "gitdir:   \n", "other: /main/.git", "\0", "gitdir: .", "gitdir: /"])
 def test_a_file_that_points_to_no_repository_walls_nothing_else_off(text: str) -> None:
     files = MemoryFiles.of("/ws/p/x", texts={"/ws/.git": text})
-    assert [wall.path for wall in walls.fixed("/ws", cache_dir=None, files=files)] == ["/ws/.git", "/ws/.vx/cache", "/ws/.vx/tmp"]
+    assert [wall.path for wall in walls.fixed("/ws", cache_dir=None, files=files)] == [
+        "/ws/.git",
+        "/ws/.vx/cache",
+        "/ws/.vx/tmp",
+    ]
     assert walls.around("/ws", HOME, files) == ()

@@ -10,8 +10,8 @@ from sandbox.contract import Access, Ignore, Intent, Violation
 from sandbox.dependencies import Withheld
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
-from sandbox.plan.model import Plan
-from sandbox.plan.ops import Bind, Cover, Empty, Operation, Origin, ReadOnlyRoot, Seal, Way
+from sandbox.planning.model import Plan
+from sandbox.planning.ops import Bind, Cover, Empty, Operation, Origin, ReadOnlyRoot, Seal, Way
 from sandbox.walls import Wall
 
 P = "/ws/apps/shop"

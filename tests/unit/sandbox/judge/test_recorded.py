@@ -16,9 +16,9 @@ import pytest
 from sandbox.contract import Access, Ignore, Intent
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
-from sandbox.plan import ops
-from sandbox.plan.model import Plan
-from sandbox.plan.ops import Operation, Origin
+from sandbox.planning import ops
+from sandbox.planning.model import Plan
+from sandbox.planning.ops import Operation, Origin
 from sandbox.walls import Wall
 
 ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())

@@ -10,8 +10,8 @@ from sandbox.contract import Access, Fix, Intent
 from sandbox.judge import spelling
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
-from sandbox.plan.model import Plan
-from sandbox.plan.ops import Bind, Cover, Operation, Origin, ReadOnlyRoot
+from sandbox.planning.model import Plan
+from sandbox.planning.ops import Bind, Cover, Operation, Origin, ReadOnlyRoot
 from sandbox.walls import Wall
 
 P = "/ws/apps/shop"

@@ -8,7 +8,7 @@ import pytest
 from sandbox.linux import fuse
 from sandbox.linux.fuse import Op, Request
 from sandbox.linux.masktree import MaskTree, Seen
-from sandbox.plan.ops import Bind, Cover, Empty, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
+from sandbox.planning.ops import Bind, Cover, Empty, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
 
 O = Origin(reason="test")  # noqa: E741  one letter keeps the plans below readable
 PLAN: tuple[Operation, ...] = (

@@ -16,8 +16,8 @@ from sandbox.linux.masktree import MaskTree, Seen
 from sandbox.linux.served.files import Slow
 from sandbox.linux.served.nodes import FIRST, Place, Table
 from sandbox.linux.served.server import Server
-from sandbox.plan.names import Granted
-from sandbox.plan.ops import Bind, Cover, Name, Names, Operation, Origin
+from sandbox.planning.names import Granted
+from sandbox.planning.ops import Bind, Cover, Name, Names, Operation, Origin
 
 if TYPE_CHECKING:
     from pathlib import Path

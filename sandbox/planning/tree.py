@@ -19,8 +19,8 @@ from sandbox import paths, refusals
 from sandbox.contract import Reach
 from sandbox.errors import Refusal
 from sandbox.facts import Kind
-from sandbox.plan.names import Granted
-from sandbox.plan.ops import (
+from sandbox.planning.names import Granted
+from sandbox.planning.ops import (
     Bind,
     Cover,
     Empty,

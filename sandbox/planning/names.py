@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from sandbox import globs, paths
 from sandbox.executed import Executed
-from sandbox.plan.ops import Name, Names
+from sandbox.planning.ops import Name, Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sandbox.plan.ops import Operation
+    from sandbox.planning.ops import Operation
 
 _REMEMBERED = 4096
 

@@ -8,10 +8,10 @@ from sandbox import globs, paths, writes
 from sandbox.errors import Refusal, RequestRefused
 from sandbox.executed import Executed, existing
 from sandbox.facts import Kind
-from sandbox.plan.model import Plan
-from sandbox.plan.names import Granted
-from sandbox.plan.ops import Name, Names, Origin
-from sandbox.plan.tree import Tree
+from sandbox.planning.model import Plan
+from sandbox.planning.names import Granted
+from sandbox.planning.ops import Name, Names, Origin
+from sandbox.planning.tree import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable

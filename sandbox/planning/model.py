@@ -9,12 +9,12 @@ from sandbox import paths
 from sandbox.contract import Reach
 from sandbox.executed import Executed
 from sandbox.facts import Kind
-from sandbox.plan.names import Granted
-from sandbox.plan.ops import Bind, Cover, Empty, Fresh, Link, Make, Name, Names, ReadOnlyRoot, Way
+from sandbox.planning.names import Granted
+from sandbox.planning.ops import Bind, Cover, Empty, Fresh, Link, Make, Name, Names, ReadOnlyRoot, Way
 
 if TYPE_CHECKING:
     from sandbox.facts import Files
-    from sandbox.plan.ops import Operation
+    from sandbox.planning.ops import Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
