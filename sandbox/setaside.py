@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 #: Below the directory of all tasks' temporary directories, which no task sees.
 _KEPT = "set-aside"
+_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def set_aside(executed: Executed, *, workspace: str, temp_root: str, files: Files) -> tuple[Violation, ...]:
@@ -40,13 +41,31 @@ def set_aside(executed: Executed, *, workspace: str, temp_root: str, files: File
             place = tempfile.mkdtemp(dir=paths.join(temp_root, _KEPT))
         target = paths.join(place, f"{len(found)}-{paths.name(path)}")
         fate = f"was moved to {target}"
+        holder = -1
         try:
+            holder = _holder(path)
             # not followed, should it be a link; copied where the place is on another file system
-            shutil.move(path, target)
+            shutil.move(f"/proc/self/fd/{holder}/{paths.name(path)}", target)
         except OSError as error:
             fate = f"could not be moved away ({error.strerror or error})"
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+            if holder >= 0:
+                with contextlib.suppress(OSError):
+                    os.unlink(paths.name(path), dir_fd=holder)
+        finally:
+            if holder >= 0:
+                os.close(holder)
         line = f"{path} is a name other programs execute: it was made during the run and {fate}"
         found.append(Violation(kind="write", operation="create", target=path, path=path, errno="", line=line))
     return tuple(found)
+
+
+def _holder(path: str) -> int:
+    """The directory a canonical path is in, opened through no link: other tasks may be putting some there."""
+    fd = os.open("/", _DIRECTORY)
+    for name in paths.parts(paths.parent(path)):
+        try:
+            below = os.open(name, _DIRECTORY, dir_fd=fd)
+        finally:
+            os.close(fd)
+        fd = below
+    return fd

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sandbox import setaside
+from sandbox.executed import Executed, existing
+from sandbox.host import HostFiles
+from tests.conftest import make_tree
 from tests.redteam.conftest import Box, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 _REFUSED = {"EROFS", "ENOENT", "ENOTEMPTY", "EEXIST", "EXDEV", "EPERM"}
 #: Below a directory that may be written, in a repository that lies deeper than what is looked through at the end.
@@ -63,3 +69,25 @@ def test_what_is_there_under_a_name_stays(box: Box) -> None:
     assert result.exit_code == 1, shown(result)
     assert hook.read_text() == "mine\n"
     assert os.listdir(box.project / "dist/a/b") == [".git"]
+
+
+def test_what_is_set_aside_is_never_reached_through_a_link(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another task that may write there swaps a directory for a link once what it holds was found."""
+    root = make_tree(base / "ws", {"out/a/.bashrc": "planted\n", "out/b/.vscode/x": "planted\n"})
+    mine = make_tree(base / "mine", {".bashrc": "mine\n", ".vscode/x": "mine\n"})
+    look = existing
+
+    def swapped(*arguments: Any, **options: Any) -> tuple[str, ...]:
+        found = look(*arguments, **options)
+        for name in "ab":
+            os.rename(root / "out" / name, root / "out" / f"{name}-away")
+            os.symlink(mine, root / "out" / name)
+        return found
+
+    monkeypatch.setattr("sandbox.setaside.existing", swapped)
+    told = setaside.set_aside(
+        Executed(roots=(str(root / "out"),)), workspace=str(root), temp_root=str(base / "temp"), files=HostFiles()
+    )
+    assert [violation.path for violation in told] == [str(root / "out/a/.bashrc"), str(root / "out/b/.vscode")]
+    assert all("could not be moved away" in violation.line for violation in told)
+    assert (mine / ".bashrc").read_text() == (mine / ".vscode/x").read_text() == "mine\n"
