@@ -1,0 +1,33 @@
+"""How an attempt whose warden failed is settled."""
+
+from __future__ import annotations
+
+from sandbox.judge.boundary import Boundary
+from sandbox.judge.verdict import Judge
+from sandbox.linux.messages import Failed, Started
+from sandbox.outcome import settle
+from sandbox.planning.model import Plan
+from sandbox.results import Violation
+from sandbox.running import Report
+
+BOUNDARY = Boundary(
+    plan=Plan(operations=(), workspace="/ws", project="/ws/p"),
+    project="/ws/p",
+    workspace="/ws",
+    home="/home/mel",
+    temp="/tmp/vx-0/t",
+)
+SEEN = Violation(kind="write", operation="creat", target="x", path="/ws/x", errno="EROFS", line="creat x: EROFS")
+
+
+def test_a_warden_that_fails_once_the_command_runs_is_no_run_that_never_was() -> None:
+    report = Report(started=Started(pid=7, observer="mask", masked=True), failed=Failed(reason="it broke"))
+    result = settle(report, Judge(BOUNDARY), (SEEN,), cwd="/ws/p")
+    assert (result.exit_code, result.command_exit_code, result.started) == (125, None, True)
+    assert (result.trace, result.trace_reason) == ("partial", "it broke")
+    assert result.violations == (SEEN,)
+
+
+def test_a_warden_that_fails_before_is() -> None:
+    result = settle(Report(failed=Failed(reason="it broke")), Judge(BOUNDARY), (), cwd="/ws/p")
+    assert (result.exit_code, result.started, result.refusals) == (125, False, ("it broke",))
