@@ -181,8 +181,9 @@ def _is_entry(name: str, *, git_config: bool) -> bool:
 
 
 def existing(roots: Iterable[str], workspace: str, files: Files, *, git_config: bool) -> tuple[str, ...]:
-    """Such names that exist in directories of the workspace, down to `LEVELS` below its root; sorted.
+    """Such names that exist in directories of the workspace, sorted.
 
+    They are looked for down to `LEVELS` below its root, and in the directories themselves wherever they lie.
     `node_modules` and what git ignores are looked through as anything else, and a link counts by its name.
     """
     found: set[str] = set()
@@ -192,7 +193,8 @@ def existing(roots: Iterable[str], workspace: str, files: Files, *, git_config: 
         while todo:
             directory = todo.pop()
             depth = len(paths.parts(directory)) - len(paths.parts(workspace))
-            if depth >= LEVELS and folded(paths.name(directory)) not in CARRIERS:
+            # what is granted is looked into wherever it lies
+            if depth >= LEVELS and directory != root and folded(paths.name(directory)) not in CARRIERS:
                 continue
             names = files.entries(directory)
             looked += len(names)

@@ -112,8 +112,7 @@ class Recorder:
                     self._add(pid, call.name, named.intent, asked, path, follows=named.follows, refused=barred)
         except Gone:
             return refused
-        except PermissionError as error:
-            # it forbade being read, and what it names could be anything
+        except Exception as error:  # noqa: BLE001  it forbade being read, or whatever: what it names could be anything
             self.incomplete = self.incomplete or f"a call could not be read ({error})"
             return bool(self._executed) and syscalls.may_write(call, notification.args)
         return refused

@@ -46,7 +46,8 @@ def test_callers_that_die_in_pages_that_go_hang_nobody(box: Box) -> None:
     assert told.pop("size") == 1 << 40
     assert told.pop("written") == told.pop("read") == 8 << 20
     assert told.pop("data") is True
-    assert told.pop("beside") == ["dist", "lib"]
+    # one that was killed between two calls may have left its own, beside the name
+    assert set(told.pop("beside")) - {"secret.txt"} == {"dist", "lib"}
     assert set(told.values()) == {"EFBIG"}
     assert result.command_exit_code == 0, shown(result)
     assert (box.project / "dist").stat().st_size == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,12 @@ def test_what_is_there_under_a_name_stays(box: Box) -> None:
     assert result.exit_code == 1, shown(result)
     assert hook.read_text() == "mine\n"
     assert os.listdir(box.project / "dist/a/b") == [".git"]
+
+
+def test_a_directory_too_deep_to_be_named_hides_nothing(each_box: Box) -> None:
+    told, result = each_box.attack("deep")
+    assert told == {"mkdir": errno.EROFS}, shown(result)
+    assert (result.exit_code, result.trace) == (1, "partial"), shown(result)
 
 
 def test_what_is_set_aside_is_never_reached_through_a_link(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:

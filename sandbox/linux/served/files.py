@@ -136,14 +136,18 @@ def lseek(server: Server, request: Request) -> bytes:
     return fuse.lseek_out(os.lseek(server.handles.get(handle).fd, offset, whence))
 
 
-def fallocate(server: Server, request: Request) -> bytes:
-    """FALLOCATE."""
+def fallocate(server: Server, request: Request) -> Slow:
+    """FALLOCATE, which may have a disk's worth to write."""
     number, offset, length, mode, _ = request.fields
     handle = server.handles.get(number)
-    kernel.allocate(handle.fd, mode, offset, length)
-    if handle.node is not None:
-        server.left(handle.node, os.fstat(handle.fd))
-    return b""
+
+    def work() -> bytes:
+        kernel.allocate(handle.fd, mode, offset, length)
+        if handle.node is not None:
+            server.left(handle.node, os.fstat(handle.fd))
+        return b""
+
+    return Slow(work)
 
 
 def copy(server: Server, request: Request) -> Slow:

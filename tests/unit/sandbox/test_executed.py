@@ -168,7 +168,7 @@ def test_existing_ones_are_found_in_granted_directories_alone() -> None:
 
 
 def test_the_search_ends_three_levels_below_the_root_and_stays_in_the_workspace() -> None:
-    files = MemoryFiles.of("/ws/a/b/.bashrc", "/ws/a/b/c/.bashrc", "/ws/deep/x/y/.bashrc", "/else/.bashrc")
+    files = MemoryFiles.of("/ws/a/b/.bashrc", "/ws/a/b/c/.bashrc", "/ws/deep/x/y/z/.bashrc", "/else/.bashrc")
     assert found(files, "/ws/a", "/ws/deep/x/y", "/else") == ["/ws/a/b/.bashrc"]
 
 
@@ -205,3 +205,8 @@ def test_what_a_link_of_such_a_name_leads_to_is_laid_over() -> None:
         ("/ws/p/conf", True),
         ("/ws/p/conf/rc", False),
     ]
+
+
+def test_a_granted_directory_is_looked_into_wherever_it_lies() -> None:
+    files = MemoryFiles.of("/ws/a/b/c/d/.bashrc", "/ws/a/b/c/d/.git/hooks/x", "/ws/a/b/c/d/e/.bashrc")
+    assert found(files, "/ws/a/b/c/d") == ["/ws/a/b/c/d/.bashrc", "/ws/a/b/c/d/.git/hooks"]
