@@ -80,7 +80,7 @@ class Places:
         self, tree: MaskTree, granted: Granted, staging: Staging, descriptors: int, executed: Executed | None = None
     ) -> None:
         # a request opens a few for a moment, and another thread reads who asked
-        limit = descriptors - min(_KEPT_BACK, descriptors // 4)
+        limit = descriptors - min(_KEPT_BACK, descriptors // 8)
         self.table = Table(min(descriptors // 2, _NODES), self._directory, limit)
         self.staging = staging
         self.granted = granted
