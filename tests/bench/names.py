@@ -61,8 +61,8 @@ shutil.rmtree(base)
 """
 
 
-def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+def main(count: int = 500) -> None:
+    """Measures each step and prints one line for it."""
     base = tempfile.mkdtemp()
     times: dict[str, dict[str, list[float]]] = {"dist": {}, "plain": {}}
     try:
@@ -85,4 +85,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:2]))

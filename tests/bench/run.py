@@ -22,6 +22,9 @@ from typing import TYPE_CHECKING, Literal
 
 import sandbox
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.bench import names
+
 if TYPE_CHECKING:
     from sandbox.contract import Observer
 
@@ -155,6 +158,9 @@ def _engine(box: Box, rounds: int) -> list[Ratio]:
     def hits(directory: str) -> Measure:
         return box.command("true", write=(os.path.join(app, directory, "*.txt"),))
 
+    def seen(directory: str) -> Measure:
+        return box.command("true", read=(os.path.join(app, directory, "*.txt"),))
+
     bare = _program("bwrap", "--unshare-all", "--ro-bind", "/", "/", "true")
     opens, stats = looking("open", 2000), looking("stat", 20000)
     return [
@@ -169,6 +175,7 @@ def _engine(box: Box, rounds: int) -> list[Ratio]:
             rounds,
         ),
         Ratio("start with a pattern of 1,000 names / of one", hits("one"), hits("many"), "4", rounds),
+        Ratio("start with a read pattern of 1,000 hits / of one", seen("one"), seen("many"), "4", rounds),
         Ratio("1,500 files into `dist` by name / into `dist/`", building("dist/"), building("dist"), "-", rounds),
     ]
 
@@ -227,6 +234,8 @@ def main() -> None:
         with sandbox.Session() as session:
             for ratio in _engine(Box(session, os.path.join(scratch, "workspace")), rounds):
                 _show(ratio)
+        print("through the mask / on the plain file system")
+        names.main()
     finally:
         shutil.rmtree(scratch)
 
