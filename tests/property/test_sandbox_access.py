@@ -141,7 +141,7 @@ class _Expected:
             "write": given(writable and isinstance(self._host["stat"], list) and not directory),
             "create in": given((writable and directory) or stages),
             "mkdir in": given((writable and directory) or stages or leads),
-            "create": given((own and not there and parent and not carrier) or beside),
+            "create": given(not carrier and ((own and not there and parent) or beside)),
             "rename": None if directory and plan.leads(f"{self.name}.probe-beside") else given(movable and not carrier),
             "unlink": given(movable and (link or empty)),
         }
