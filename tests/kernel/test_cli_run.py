@@ -207,7 +207,9 @@ def test_an_observer_that_is_not_built_is_refused_by_name(workspace_factory: Fac
 def test_a_signal_to_us_is_one_to_the_command(
     workspace_factory: Factory, block: str, number: signal.Signals, status: int
 ) -> None:
-    project = _project(workspace_factory, "trap 'echo bye; exit 130' INT; echo up; sleep 30 >/dev/null 2>&1 & wait", block)
+    project = _project(
+        workspace_factory, "trap 'echo bye; exit 130' INT; echo up; sleep 30 >/dev/null 2>&1 & wait", block
+    )
     with subprocess.Popen(
         _command(),
         cwd=project,
