@@ -19,7 +19,15 @@ WORKSPACES = REPOSITORY / "fixtures" / "workspaces"
 
 # no deadline: two cores shared by many workers say nothing about one example; no database: a failing
 # example worth keeping belongs into a test
-hypothesis.settings.register_profile("repository", deadline=None, database=None, print_blob=True, max_examples=100)
+# in CI the same examples for the same code: a change is judged by what it does, new worlds are found at the desk
+hypothesis.settings.register_profile(
+    "repository",
+    deadline=None,
+    database=None,
+    print_blob=True,
+    max_examples=100,
+    derandomize=os.environ.get("CI", "") not in {"", "0", "false"},
+)
 hypothesis.settings.load_profile("repository")
 
 

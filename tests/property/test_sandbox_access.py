@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, note, settings
 
 from sandbox import Session, paths
-from sandbox.contract import Reach
+from sandbox.contract import Intent, Reach
 from sandbox.executed import CARRIERS
 from sandbox.host import HostFiles
 from sandbox.planning.ops import Bind, Cover, Empty, ReadOnlyRoot, Seal, Way
@@ -122,7 +122,9 @@ class _Expected:
         stages = shown and (
             plan.stages(self.real) or (plan.granted.stages(self.real) and plan.is_way(self.real, self._files))
         )
-        leads = shown and not writable and plan.leads(os.path.join(self.real, ".probe-beside"))
+        within = os.path.join(self.real, ".probe-beside")
+        stages = stages and not plan.executed.protects(within)
+        leads = shown and not writable and plan.leads(within) and not plan.executed.protects(within)
         beside = bool(self.name) and plan.beside(self.name) and not self._is_shown(self.name)
         there = isinstance(self._host["lstat"], list)
         # a mount point can be neither moved nor removed
@@ -130,6 +132,7 @@ class _Expected:
         movable = own and there and not mounted
         # what would bring hooks or settings along is neither moved nor made
         carrier = os.path.basename(self.name).lower() in CARRIERS
+        protected = plan.executed.refuses("openat", Intent.CREATE, self.name, exists=False)
         empty = not directory or not self._host["list"]
         link = there and bool(self._host["lstat"][1])
         parent = os.path.isdir(os.path.dirname(self._path))
@@ -141,7 +144,7 @@ class _Expected:
             "write": given(writable and isinstance(self._host["stat"], list) and not directory),
             "create in": given((writable and directory) or stages),
             "mkdir in": given((writable and directory) or stages or leads),
-            "create": given(not carrier and ((own and not there and parent) or beside)),
+            "create": given(not (carrier or protected) and ((own and not there and parent) or beside)),
             "rename": None if directory and plan.leads(f"{self.name}.probe-beside") else given(movable and not carrier),
             "unlink": given(movable and (link or empty)),
         }
