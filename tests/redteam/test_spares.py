@@ -85,11 +85,14 @@ def test_a_spare_that_dies_as_it_is_handed_over_costs_a_reason_at_most(box: Box,
         for stop in (False, True):
             victim = spare_of(session, box)[which]
             # by descriptor: its number may be another's by then
-            process = os.pidfd_open(victim)
+            try:
+                process = os.pidfd_open(victim)
+            except ProcessLookupError:
+                continue  # the spare's two seconds were over
             kill = threading.Timer(0.2 if stop else 0, end, (process,))
             if stop:
                 # it can hear nothing, and dies with the task in its hands
-                os.kill(victim, signal.SIGSTOP)
+                end(process, signal.SIGSTOP)
             kill.start()
             result = box.run("echo ran; exit 3")
             kill.join()
@@ -109,7 +112,8 @@ def test_no_spare_is_left_behind(box: Box, how: str) -> None:
         processes = spare_of(session, box)
         assert session._supervisor is not None
         if how == "kill":
-            os.kill(processes[0], signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(processes[0], signal.SIGKILL)
         if how == "supervisor":
             session._supervisor.kill()
     deadline = time.monotonic() + 5
@@ -118,9 +122,10 @@ def test_no_spare_is_left_behind(box: Box, how: str) -> None:
         time.sleep(0.01)
 
 
-def end(process: int) -> None:
+def end(process: int, number: int = signal.SIGKILL) -> None:
+    # a spare that nobody took for two seconds ends by itself
     with contextlib.suppress(ProcessLookupError):
-        signal.pidfd_send_signal(process, signal.SIGKILL)
+        signal.pidfd_send_signal(process, number)
 
 
 _MOUNTS = """

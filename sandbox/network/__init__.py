@@ -1,0 +1,1 @@
+"""What a task reaches beyond its files: host names, loopback ports, sockets."""
