@@ -23,7 +23,8 @@ class Access:
         exists: whether the host has `path` now.
         errno: the kernel's answer where it is known (`ENOENT`), else empty.
         follows: whether the last component would have been followed, were it a link.
-        refused: whether the observer itself refused the call, for the name it would make or change.
+        refused: whether the sandbox itself refused the call.
+        reason: why it refused a connection, such as `not on the allow list`, else empty.
     """
 
     pid: int
@@ -36,6 +37,7 @@ class Access:
     errno: str = ""
     follows: bool = True
     refused: bool = False
+    reason: str = ""
 
 
 ViolationKind = Literal["read", "write", "network", "systemInfo", "other"]
