@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sandbox.executed import Executed
+from sandbox.network.policy import Policy
 from sandbox.planning.names import Granted
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Spec:
         granted: what the plan's `Name` and `Names` operations cover.
         staging: an existing empty directory on the file system of the granted names, for what the task makes beside
             them; empty where the plan grants no name.
+        network: which hosts, ports and sockets are reached; nothing unless told.
     """
 
     operations: tuple[Operation, ...]
@@ -52,6 +54,7 @@ class Spec:
     executed: Executed = field(default_factory=Executed)
     granted: Granted = field(default_factory=Granted)
     staging: str = ""
+    network: Policy = field(default_factory=Policy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
