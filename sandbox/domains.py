@@ -52,6 +52,19 @@ class Pattern(NamedTuple):
             host = f"*.{host}" if host else "*"
         return host if self.port is None else f"{host}:{self.port}"
 
+    def matches(self, host: str, port: int | None) -> bool:
+        """Whether it covers a host in canonical form; a port of `None` asks for every port.
+
+        A wildcard covers strict subdomains alone, and no address. A bare `*` covers everything.
+        """
+        if self.port is not None and port != self.port:
+            return False
+        if not self.wildcard:
+            return host == self.host
+        if not self.host:
+            return True
+        return host.endswith(f".{self.host}") and not is_address(host)
+
 
 def check_pattern(entry: str, *, allow: bool) -> Pattern:
     """The pattern an entry stands for.
@@ -75,6 +88,11 @@ def check_pattern(entry: str, *, allow: bool) -> Pattern:
     if wildcard and (host == "localhost" or re.fullmatch(_IPV4, host)):
         raise PatternRefused("* stands before a domain of at least two names only", hint=f'write "{host}"')
     return Pattern(host, wildcard=wildcard, port=port)
+
+
+def is_address(host: str) -> bool:
+    """Whether a host in canonical form is an IP address rather than a name."""
+    return ":" in host or re.fullmatch(_IPV4, host) is not None
 
 
 def canonical_name(name: str) -> str:
