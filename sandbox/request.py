@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sandbox import paths, refusals, stores, walls
@@ -45,6 +45,22 @@ class Implied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What `build` was told of the workspace, so that the request can be built again elsewhere.
+
+    Attributes:
+        nested: the directories it was told, or learned by asking, are projects.
+    """
+
+    keyed: tuple[str, ...] | None = None
+    nested: tuple[str, ...] = ()
+    dependency_outputs: tuple[str, ...] = ()
+    dependency_reported: tuple[str, ...] = ()
+    cache_dir: str | None = None
+    links: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One attempt, ready to be planned.
 
@@ -61,6 +77,7 @@ class Request:
         asked: directories a linked environment's interpreter looks for at every start: that alone is no denial.
         reported: directories outside the project whose denials count as if they were in it.
         keyed: directories of the projects the task's cache key answers for; `None` when it has no cache.
+        given: what it was built from, besides the config and the machine.
     """
 
     config: ResolvedSandboxConfig
@@ -75,6 +92,7 @@ class Request:
     asked: tuple[str, ...] = ()
     reported: tuple[str, ...] = ()
     keyed: frozenset[str] | None = None
+    given: Given = field(default_factory=Given)
 
 
 def build(
@@ -112,9 +130,13 @@ def build(
         RequestRefused: with every reason found, in the order of the config.
     """
     root = paths.canonical(workspace_root, files)
+    keyed = None if keyed is None else tuple(keyed)
+    dependency_outputs, dependency_reported = tuple(dependency_outputs), tuple(dependency_reported)
+    links = tuple(links)
     if projects is None:
         listed = tuple(dict.fromkeys(path for given in nested for path in (given, paths.canonical(given, files))))
         projects = Listed(listed)
+    projects = asked = _Asked(projects)
     fixed = walls.fixed(root, cache_dir=cache_dir, files=files)
     inside = walls.nested(config.project, projects.below(config.project), files)
     found = tuple(
@@ -168,7 +190,34 @@ def build(
             )
         ),
         keyed=key,
+        given=Given(
+            keyed=keyed,
+            nested=tuple(sorted(asked.found)),
+            dependency_outputs=dependency_outputs,
+            dependency_reported=dependency_reported,
+            cache_dir=cache_dir,
+            links=links,
+        ),
     )
+
+
+class _Asked:
+    """Projects, and which of them were met."""
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+        self.found: set[str] = set()
+
+    def is_project(self, directory: str) -> bool:
+        found = self._projects.is_project(directory)
+        if found:
+            self.found.add(directory)
+        return found
+
+    def below(self, directory: str) -> tuple[str, ...]:
+        found = self._projects.below(directory)
+        self.found.update(found)
+        return found
 
 
 def _stopped(
@@ -267,13 +316,13 @@ def _unreadable(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
 
 
 def _not_built(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
-    for attribute, (field, code) in NOT_BUILT_YET.items():
+    for attribute, (key, code) in NOT_BUILT_YET.items():
         if getattr(config, attribute):
             yield Refusal(
-                f"{field} is not enforced yet, so a task that sets it is not run",
-                field=field,
+                f"{key} is not enforced yet, so a task that sets it is not run",
+                field=key,
                 code=code,
-                hint=f"remove {field} from the sandbox block",
+                hint=f"remove {key} from the sandbox block",
             )
 
 
