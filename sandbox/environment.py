@@ -21,8 +21,58 @@ DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 #: All name the task's own temporary directory; the latter two only where the host or the task has them.
 TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 
+#: Where a task's front listens, inside the task's own network.
+HTTP_PORT = 3128
+SOCKS_PORT = 1080
+_HTTP = f"http://127.0.0.1:{HTTP_PORT}"
+_SOCKS = f"socks5h://127.0.0.1:{SOCKS_PORT}"
+
+#: What no front stands before: the task's own servers, and the host ports it was granted.
+_DIRECT = "localhost,127.0.0.1,::1"
+
+# an HTTP proxy wherever one will do: many clients that know no SOCKS stop at the mere sight of such an address
+_EITHER_CASE = {
+    "HTTP_PROXY": _HTTP,
+    "HTTPS_PROXY": _HTTP,
+    "ALL_PROXY": _HTTP,
+    "GRPC_PROXY": _HTTP,
+    "FTP_PROXY": _SOCKS,
+    "NO_PROXY": _DIRECT,
+}
+
+#: What tells the programs inside of the front, for those that ask; the others are met by the stand-in addresses.
+PROXIES = {
+    **_EITHER_CASE,
+    **{name.lower(): value for name, value in _EITHER_CASE.items()},
+    "RSYNC_PROXY": f"127.0.0.1:{HTTP_PORT}",
+    "DOCKER_HTTP_PROXY": _HTTP,
+    "DOCKER_HTTPS_PROXY": _HTTP,
+    "CLOUDSDK_PROXY_TYPE": "http",
+    "CLOUDSDK_PROXY_ADDRESS": "127.0.0.1",
+    "CLOUDSDK_PROXY_PORT": str(HTTP_PORT),
+    # node's own fetch looks at the variables above only when told to
+    "NODE_USE_ENV_PROXY": "1",
+    # ssh resolves the name inside, and the answer leads to the front: nothing to run in between, no program that may
+    # be missing. A proxy, a jump host or a running master out of the user's configuration would lead elsewhere
+    "GIT_SSH_COMMAND": "ssh -o ProxyCommand=none -o ProxyJump=none -o ControlPath=none",
+    # git obeys the user's own http.proxy before any variable
+    "GIT_CONFIG_PARAMETERS": f"'http.proxy={_HTTP}'",
+}
+
+#: Says to a program that it is inside.
+MARKER = "VXCONF_SANDBOX"
+
+#: What a task may not say of the front: it asks for no name.
+_NEVER = ("CLOUDSDK_PROXY_USERNAME", "CLOUDSDK_PROXY_PASSWORD")
+
 #: A task's own value of these does not survive: they are the sandbox's.
-RESERVED = frozenset(TEMPORARY)
+RESERVED = frozenset((*TEMPORARY, MARKER, *PROXIES, *_NEVER))
+
+#: Java knows no variable but this one; what the task itself wants of it comes after.
+JAVA = "JAVA_TOOL_OPTIONS"
+JAVA_FLAGS = " ".join(
+    f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={HTTP_PORT}" for scheme in ("http", "https")
+)
 
 DISCOVERY = "GIT_DISCOVERY_ACROSS_FILESYSTEM"
 
@@ -58,6 +108,12 @@ def task_environment(
         result.pop(name, None)
         if name == "TMPDIR" or name in host or name in define:
             result[name] = temp
+    for name in _NEVER:
+        result.pop(name, None)
+    result |= PROXIES
+    result[MARKER] = "1"
+    own = result.get(JAVA)
+    result[JAVA] = f"{JAVA_FLAGS} {own}" if own else JAVA_FLAGS
     return result
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sandbox.environment import JAVA_FLAGS, MARKER, PROXIES
 from tests.conftest import make_tree
 from tests.kernel.conftest import Workspace, shown
 
@@ -47,6 +48,9 @@ def test_the_environment_is_exactly_what_is_declared(quick_shop: Workspace, monk
         "WANTED": "as it is",
         "MINE": "a\nb",
         "EMPTY": "",
+        **PROXIES,
+        MARKER: "1",
+        "JAVA_TOOL_OPTIONS": JAVA_FLAGS,
     }
 
 

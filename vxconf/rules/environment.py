@@ -14,27 +14,6 @@ if TYPE_CHECKING:
     from vxconf.diagnostics import FieldPath
     from vxconf.rules.view import FileView, TaskView
 
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "GRPC_PROXY", "FTP_PROXY", "NO_PROXY")
-
-#: Variables whose value is the sandbox's: the task's own temporary directory, and its proxies.
-RESERVED_ALWAYS = frozenset({"TMPDIR", "TMP", "TEMP", "SANDBOX_RUNTIME"})
-RESERVED_NETWORK = frozenset(
-    {
-        *_PROXIES,
-        *(name.lower() for name in _PROXIES),
-        "RSYNC_PROXY",
-        "DOCKER_HTTP_PROXY",
-        "DOCKER_HTTPS_PROXY",
-        "CLOUDSDK_PROXY_TYPE",
-        "CLOUDSDK_PROXY_ADDRESS",
-        "CLOUDSDK_PROXY_PORT",
-        "CLOUDSDK_PROXY_USERNAME",
-        "CLOUDSDK_PROXY_PASSWORD",
-        "GIT_SSH_COMMAND",
-        "GIT_CONFIG_PARAMETERS",
-    }
-)
-
 _LISTS_OF_NAMES = (("exec", "env", "passThrough"), ("cache", "inputs", "env"))
 _TEXTS = (
     *GRANTS,
@@ -89,19 +68,21 @@ def defined_and_passed(file: FileView) -> Iterator[Finding]:
 def reserved_variable(file: FileView) -> Iterator[Finding]:
     """What the sandbox sets itself a sandboxed task cannot."""
     for task in file.sandboxed:
-        networked = task.has(*SANDBOX, "allow", "network")
-        reserved = RESERVED_ALWAYS | RESERVED_NETWORK if networked else RESERVED_ALWAYS
-        passed = task.strings("exec", "env", "passThrough")
-        for at_key, names in ((True, _defined(task)), (False, passed)):
-            for path, name in names:
-                if name in reserved:
-                    yield Finding(
-                        code="VX408",
-                        path=path,
-                        message=f"variable {quoted(name)} is set by the sandbox, so this value does not reach the task",
-                        help="remove it, or give the variable another name",
-                        at_key=at_key,
-                    )
+        names = [(True, *one) for one in _defined(task)]
+        names += [(False, *one) for one in task.strings("exec", "env", "passThrough")]
+        if not names:
+            continue
+        from sandbox.environment import RESERVED  # noqa: PLC0415  start-up time: few tasks name a variable
+
+        for at_key, path, name in names:
+            if name in RESERVED:
+                yield Finding(
+                    code="VX408",
+                    path=path,
+                    message=f"variable {quoted(name)} is set by the sandbox, so this value does not reach the task",
+                    help="remove it, or give the variable another name",
+                    at_key=at_key,
+                )
 
 
 def nul(file: FileView) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sandbox.environment import RESERVED
 from tests.support.configs import judge
 from vxconf.nearest import Nearest
 from vxconf.rules import RULES, view
@@ -65,10 +66,15 @@ def test_a_reserved_variable_is_the_tasks_own_without_a_sandbox() -> None:
     assert codes("[tasks.a.exec]\ncommand = 'x'\nenv.define.TMPDIR = '/x'\nsandbox = {}\n") == ["VX408"]
 
 
-def test_a_proxy_variable_is_reserved_for_a_networked_task_alone() -> None:
-    text = "[tasks.a.exec]\ncommand = 'x'\nenv.passThrough = ['https_proxy']\nsandbox.allow.{}\n"
-    assert codes(text.format("read = []")) == []
-    assert codes(text.format("network = true")) == ["VX408"]
+@pytest.mark.parametrize("name", sorted(RESERVED))
+def test_every_variable_the_sandbox_sets_is_reserved_for_every_sandboxed_task(name: str) -> None:
+    text = f"[tasks.a.exec]\ncommand = 'x'\nenv.passThrough = ['{name}']\n"
+    assert codes(text) == []
+    assert codes(text + "sandbox = {}\n") == ["VX408"]
+
+
+def test_a_variable_the_sandbox_adds_to_is_the_tasks_own() -> None:
+    assert codes("[tasks.a.exec]\ncommand = 'x'\nenv.define.JAVA_TOOL_OPTIONS = '-Xmx1g'\nsandbox = {}\n") == []
 
 
 def test_a_circle_is_said_at_the_reference_that_closes_it() -> None:
