@@ -15,9 +15,9 @@ import socket
 import sys
 import time
 
-from sandbox.linux import building, kernel, warden
+from sandbox.linux import building, handover, kernel
+from sandbox.linux.handover import DESCRIPTORS
 from sandbox.linux.messages import Failed, encode
-from sandbox.linux.warden import DESCRIPTORS
 
 # a session that runs one task has no use for a spare
 _SPARE_FROM = 2
@@ -121,7 +121,7 @@ class Supervisor:
             for fd in fds:
                 os.close(fd)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            warden.main(theirs, bwrap, spare=spare)
+            handover.main(theirs, bwrap, spare=spare)
         theirs.close()
         self._wardens.add(pid)
         return ours

@@ -15,154 +15,32 @@ import select
 import signal
 import socket
 import time
-import traceback
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from sandbox.errors import NotStarted
-from sandbox.linux import init, kernel
+from sandbox.linux import init
 from sandbox.linux.building import WORD
 from sandbox.linux.doors import Doors
-from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Spec, Started, decode, encode, receive_body
+from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Started, encode
 from sandbox.linux.numbers import ARCHITECTURES
 from sandbox.linux.observe import Recorder
-from sandbox.linux.prepared import Prepared, prepare
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sandbox.contract import Observer
+    from sandbox.linux.messages import Spec
     from sandbox.linux.numbers import Architecture
+    from sandbox.linux.prepared import Prepared
+    from sandbox.linux.wake import Wake
 
 _SETUP_SECONDS = 30.0
-#: What is handed over with a task: the control socket and the three standard streams.
-DESCRIPTORS = 4
 # what process 1 said before it closed a door may be heard a little later
 _LAST_WORD_SECONDS = 0.2
 _CREDENTIALS = 2  # SCM_CREDENTIALS
 
 
-def main(handover: socket.socket, bwrap: str, *, spare: bool) -> NoReturn:
-    """Prepare a sandbox, serve the one task that is handed over, and end.
-
-    Args:
-        handover: to the supervisor; one packet brings the control socket and the three standard streams.
-        bwrap: absolute path of bubblewrap.
-        spare: whether it was made ahead of any task.
-    """
-    code = 1
-    control: socket.socket | None = None
-    try:
-        kernel.die_with_parent(signal.SIGKILL)
-        kernel.become_subreaper()
-        wake = _Wake()
-        prepared = _prepared(bwrap, wake, handover)
-        usable = not (spare and isinstance(prepared, Prepared)) or _wait(handover, prepared, wake)
-        request = _receive_request(handover)
-        if request is None:
-            os._exit(0)
-        control, stdio = request
-        if isinstance(prepared, Prepared) and (not usable or prepared.stale()):
-            prepared.discard()
-            prepared = _prepared(bwrap, wake, handover, control)
-        if isinstance(prepared, Exception):
-            raise prepared  # noqa: TRY301  said below, as every other
-        _serve(control, stdio, prepared, wake)
-        code = 0
-    except NotStarted as error:
-        _fail(control, error.message, error.hint)
-    except BaseException as error:  # noqa: BLE001  the executor must hear of whatever it is
-        if os.environ.get("VXCONF_DEBUG"):
-            traceback.print_exc()
-        _fail(control, f"the sandbox's warden failed: {type(error).__name__}: {error}")
-    _end_children()
-    os._exit(code)
-
-
-def _prepared(bwrap: str, wake: _Wake, *sockets: socket.socket) -> Prepared | Exception:
-    """A sandbox without a task, or why there is none; the joiner keeps none of `sockets`."""
-
-    def close() -> None:
-        wake.close()
-        for one in sockets:
-            one.close()
-
-    try:
-        return prepare(bwrap, close)
-    except (NotStarted, OSError) as error:
-        return error
-
-
-def _serve(control: socket.socket, stdio: tuple[int, ...], prepared: Prepared, wake: _Wake) -> None:
-    body = receive_body(control)
-    if body is None:
-        return
-    prepared.hand(body, stdio)
-    for fd in stdio:
-        os.close(fd)
-    spec = decode(body)
-    if isinstance(spec, Spec):
-        Warden(spec, control, prepared, wake).run()
-
-
-def _fail(control: socket.socket | None, reason: str, hint: str = "") -> None:
-    if control is not None:
-        _send(control, Failed(reason=reason, hint=hint))
-
-
-class _Wake:
-    """A pipe that ends a poll when a child has ended, or another thread has something."""
-
-    def __init__(self) -> None:
-        self.descriptor, self._inside = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(self._inside, warn_on_full_buffer=False)
-
-    def ring(self) -> None:
-        """End the poll."""
-        with contextlib.suppress(BlockingIOError):
-            os.write(self._inside, b"\0")
-
-    def hush(self) -> None:
-        """Empty the pipe."""
-        with contextlib.suppress(BlockingIOError):
-            os.read(self.descriptor, 4096)
-
-    def close(self) -> None:
-        """Let go of it, in a fork."""
-        os.close(self.descriptor)
-        os.close(self._inside)
-
-
-def _wait(handover: socket.socket, prepared: Prepared, wake: _Wake) -> bool:
-    """Wait, as a spare, for a task; false when what was prepared is of no use any more."""
-    poll = select.poll()
-    for fd in (handover.fileno(), prepared.link.fileno(), wake.descriptor):
-        poll.register(fd, select.POLLIN)
-    # a child that ended, or a word of the joiner's, means that it failed
-    if {fd for fd, _ in poll.poll()} == {handover.fileno()}:
-        return True
-    with contextlib.suppress(OSError):
-        # from now on the supervisor's sending fails; a task that was sent before is still to be received
-        handover.shutdown(socket.SHUT_RD)
-    return False
-
-
-def _receive_request(handover: socket.socket) -> tuple[socket.socket, tuple[int, ...]] | None:
-    word, fds, _, _ = socket.recv_fds(handover, 16, DESCRIPTORS)
-    for fd in fds:
-        # recv_fds drops the flag that would do it; a child that keeps the control socket keeps the executor waiting
-        os.set_inheritable(fd, False)
-    if not word or len(fds) != DESCRIPTORS:
-        return None
-    return socket.socket(fileno=fds[0]), tuple(fds[1:])
-
-
-def _end_children() -> None:
-    """A bubblewrap killed while it starts leaves a child that waits for it for ever, and that is now ours."""
-    with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as children:
-        for child in children.read().split():
-            os.kill(int(child), signal.SIGKILL)
-
-
-def _send(control: socket.socket, message: Failed | Finished | Seen | Started) -> None:
+def send(control: socket.socket, message: Failed | Finished | Seen | Started) -> None:
+    """Tell the executor; a warden without one ends."""
     try:
         control.sendall(encode(message))
     except OSError:  # the executor is gone; so is the task, in a moment
@@ -172,7 +50,7 @@ def _send(control: socket.socket, message: Failed | Finished | Seen | Started) -
 class Warden:
     """The state of one task, from the anchor to the last reaped process."""
 
-    def __init__(self, spec: Spec, control: socket.socket, prepared: Prepared, wake: _Wake) -> None:
+    def __init__(self, spec: Spec, control: socket.socket, prepared: Prepared, wake: Wake) -> None:
         self._spec = spec
         self._control = control
         self._link = prepared.link
@@ -192,6 +70,7 @@ class Warden:
         )
         self._decoder = Decoder()
         self._poll = select.poll()
+        self._watched: dict[int, Callable[[int], object]] = {}
         self._joiner_gone = False
         self._first = 0
         self._command = 0
@@ -211,8 +90,9 @@ class Warden:
         """Serve until everything inside is gone, and report."""
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        for fd in (self._control.fileno(), self._link.fileno(), self._wake.descriptor):
-            self._poll.register(fd, select.POLLIN)
+        self.watch(self._link.fileno(), lambda _: self._hear_inside())
+        self.watch(self._control.fileno(), lambda _: self._hear_executor())
+        self.watch(self._wake.descriptor, lambda _: self._reap())
         self._reap()  # what ended before this loop began rang for nobody
         while self._usage is None and self._failure is None:
             self._turn()
@@ -224,20 +104,31 @@ class Warden:
         if not events and self._deadline and time.monotonic() >= self._deadline:
             self._overdue()
         for fd, event in events:
-            if fd == self._link.fileno():
-                self._hear_inside()
-            elif fd == self._control.fileno():
-                self._hear_executor()
-            elif fd == self._wake.descriptor:
-                self._reap()
-            elif not self._doors.serve(fd, event):
-                self._poll.unregister(fd)
-                self._lose_door()
+            if handler := self._watched.get(fd):
+                handler(event)
         if accesses := self._recorder.drain():
-            _send(self._control, Seen(accesses=accesses))
+            send(self._control, Seen(accesses=accesses))
 
-    def _lose_door(self) -> None:
+    def watch(self, descriptor: int, handler: Callable[[int], object]) -> None:
+        """Have `handler` called with the poll's event whenever there is something to read; it must not block."""
+        self._watched[descriptor] = handler
+        self._poll.register(descriptor, select.POLLIN)
+
+    def unwatch(self, descriptor: int) -> None:
+        """No longer, if it was; before the descriptor is closed."""
+        if self._watched.pop(descriptor, None) is not None:
+            self._poll.unregister(descriptor)
+
+    def _open_door(self, descriptor: int) -> None:
+        def serve(event: int) -> None:
+            if not self._doors.serve(descriptor, event):
+                self._lose_door(descriptor)
+
+        self.watch(descriptor, serve)
+
+    def _lose_door(self, descriptor: int) -> None:
         """A door closes by itself after process 1 has told of the command's end; before that somebody closed it."""
+        self.unwatch(descriptor)
         end = time.monotonic() + _LAST_WORD_SECONDS
         while self._outcome is None and self._link_open and (left := end - time.monotonic()) > 0:
             if not self._hear_inside():
@@ -300,7 +191,7 @@ class Warden:
         if not word:
             if self._link_open:
                 self._link_open = False
-                self._poll.unregister(self._link.fileno())
+                self.unwatch(self._link.fileno())
             return False
         kind, _, rest = word.partition(b" ")
         if self._armed:
@@ -312,7 +203,7 @@ class Warden:
     def _hear_builder(self, kind: bytes, rest: bytes, fds: list[int]) -> None:
         if kind == b"mask":
             uid, gid = map(int, rest.split())
-            self._poll.register(self._doors.open_mask(fds[0], uid, gid), select.POLLIN)
+            self._open_door(self._doors.open_mask(fds[0], uid, gid))
         elif kind == b"first":
             self._first = int(rest)
             self._greet()
@@ -321,7 +212,7 @@ class Warden:
             self._mark = (float(cpu), int(peak))
             self._armed = True
             if fds:
-                self._poll.register(self._doors.open_listener(fds[0]), select.POLLIN)
+                self._open_door(self._doors.open_listener(fds[0]))
             self._observer = ("mask" if masked == b"1" else "notify") if fds else "none"
             self._anchor.release()
         elif kind in (b"failed", b"vanished"):
@@ -332,7 +223,7 @@ class Warden:
             self._command = sender
             self._began = time.monotonic()
             self._deadline = self._began + self._spec.timeout if self._spec.timeout is not None else 0.0
-            _send(self._control, Started(pid=sender, observer=self._observer, masked=self._observer == "mask"))
+            send(self._control, Started(pid=sender, observer=self._observer, masked=self._observer == "mask"))
             with contextlib.suppress(OSError):  # killed already: its end will be told
                 self._link.send(b"run")
         elif kind == b"ended" and len(rest) == init.OUTCOME.size:
@@ -377,17 +268,17 @@ class Warden:
             self._fail("process 1 of the sandbox ended before the command started")
         if self._failure is not None or usage is None:
             self._end_first()
-            _send(self._control, self._failure or Failed(reason="the sandbox's end was never seen"))
+            send(self._control, self._failure or Failed(reason="the sandbox's end was never seen"))
             return
         leftovers = self._doors.close()
         if accesses := self._recorder.drain():
-            _send(self._control, Seen(accesses=accesses))
+            send(self._control, Seen(accesses=accesses))
         # process 1 takes the command with it, and tells of no end
         killed = int(signal.SIGKILL) if self._killed else None
         cpu = usage.ru_utime + usage.ru_stime - self._mark[0]
         # process 1 starts at the forked interpreter's own mark: only a peak above it is the command's
         peak = usage.ru_maxrss * 1024 if usage.ru_maxrss > self._mark[1] else None
-        _send(
+        send(
             self._control,
             Finished(
                 status=self._outcome[0] if self._outcome else killed,

@@ -1,0 +1,120 @@
+"""EFFECT: a warden's life before and around its task: what it prepares, how a task reaches it, how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import traceback
+from typing import NoReturn
+
+from sandbox.errors import NotStarted
+from sandbox.linux import kernel
+from sandbox.linux.messages import Failed, Spec, decode, receive_body
+from sandbox.linux.prepared import Prepared, prepare
+from sandbox.linux.wake import Wake
+from sandbox.linux.warden import Warden, send
+
+#: What is handed over with a task: the control socket and the three standard streams.
+DESCRIPTORS = 4
+
+
+def main(handover: socket.socket, bwrap: str, *, spare: bool) -> NoReturn:
+    """Prepare a sandbox, serve the one task that is handed over, and end.
+
+    Args:
+        handover: to the supervisor; one packet brings the control socket and the three standard streams.
+        bwrap: absolute path of bubblewrap.
+        spare: whether it was made ahead of any task.
+    """
+    code = 1
+    control: socket.socket | None = None
+    try:
+        kernel.die_with_parent(signal.SIGKILL)
+        kernel.become_subreaper()
+        wake = Wake()
+        prepared = _prepared(bwrap, wake, handover)
+        usable = not (spare and isinstance(prepared, Prepared)) or _wait(handover, prepared, wake)
+        request = _receive_request(handover)
+        if request is None:
+            os._exit(0)
+        control, stdio = request
+        if isinstance(prepared, Prepared) and (not usable or prepared.stale()):
+            prepared.discard()
+            prepared = _prepared(bwrap, wake, handover, control)
+        if isinstance(prepared, Exception):
+            raise prepared  # noqa: TRY301  said below, as every other
+        _serve(control, stdio, prepared, wake)
+        code = 0
+    except NotStarted as error:
+        _fail(control, error.message, error.hint)
+    except BaseException as error:  # noqa: BLE001  the executor must hear of whatever it is
+        if os.environ.get("VXCONF_DEBUG"):
+            traceback.print_exc()
+        _fail(control, f"the sandbox's warden failed: {type(error).__name__}: {error}")
+    _end_children()
+    os._exit(code)
+
+
+def _prepared(bwrap: str, wake: Wake, *sockets: socket.socket) -> Prepared | Exception:
+    """A sandbox without a task, or why there is none; the joiner keeps none of `sockets`."""
+
+    def close() -> None:
+        wake.close()
+        for one in sockets:
+            one.close()
+
+    try:
+        return prepare(bwrap, close)
+    except (NotStarted, OSError) as error:
+        return error
+
+
+def _serve(control: socket.socket, stdio: tuple[int, ...], prepared: Prepared, wake: Wake) -> None:
+    body = receive_body(control)
+    if body is None:
+        return
+    prepared.hand(body, stdio)
+    for fd in stdio:
+        os.close(fd)
+    spec = decode(body)
+    if isinstance(spec, Spec):
+        Warden(spec, control, prepared, wake).run()
+
+
+def _fail(control: socket.socket | None, reason: str, hint: str = "") -> None:
+    if control is not None:
+        send(control, Failed(reason=reason, hint=hint))
+
+
+def _wait(handover: socket.socket, prepared: Prepared, wake: Wake) -> bool:
+    """Wait, as a spare, for a task; false when what was prepared is of no use any more."""
+    poll = select.poll()
+    for fd in (handover.fileno(), prepared.link.fileno(), wake.descriptor):
+        poll.register(fd, select.POLLIN)
+    # a child that ended, or a word of the joiner's, means that it failed
+    if {fd for fd, _ in poll.poll()} == {handover.fileno()}:
+        return True
+    with contextlib.suppress(OSError):
+        # from now on the supervisor's sending fails; a task that was sent before is still to be received
+        handover.shutdown(socket.SHUT_RD)
+    return False
+
+
+def _receive_request(handover: socket.socket) -> tuple[socket.socket, tuple[int, ...]] | None:
+    word, fds, _, _ = socket.recv_fds(handover, 16, DESCRIPTORS)
+    for fd in fds:
+        # recv_fds drops the flag that would do it; a child that keeps the control socket keeps the executor waiting
+        os.set_inheritable(fd, False)
+    if not word or len(fds) != DESCRIPTORS:
+        return None
+    return socket.socket(fileno=fds[0]), tuple(fds[1:])
+
+
+def _end_children() -> None:
+    """A bubblewrap killed while it starts leaves a child that waits for it for ever, and that is now ours."""
+    with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as children:
+        for child in children.read().split():
+            os.kill(int(child), signal.SIGKILL)
