@@ -15,6 +15,7 @@ from sandbox.host import HostFiles
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
 from sandbox.linux.messages import Spec
+from sandbox.network import policies
 from sandbox.planning import linux
 from sandbox.running import Attempt, Report, Stream
 from sandbox.secrets import masker
@@ -24,7 +25,7 @@ from sandbox.tools import find_bwrap
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from sandbox.contract import Access, RunResult, Violation
+    from sandbox.contract import Access, ResolvedSandboxConfig, RunResult, Violation
     from sandbox.planning.model import Plan
     from sandbox.request import Request
 
@@ -65,6 +66,10 @@ class RunOptions(TypedDict, total=False):
 
 class Runner(Protocol):
     """The part of a session a run needs."""
+
+    @property
+    def declared(self) -> tuple[ResolvedSandboxConfig, ...]:
+        """The tasks whose lists `network = true` reaches."""
 
     def enter(self, attempt: Attempt) -> None:
         """The session's signals reach the attempt from now on."""
@@ -150,6 +155,7 @@ class Run:
                 observer=observer,
                 timeout=self._options.get("timeout"),
                 grace=GRACE,
+                network=policies.policy(config, temp=temp, declared=self._session.declared, host=os.environ),
             )
             report = self._attempts(spec, judge)
             if report.started is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+HOST_PATTERN = "VX103"
+OUT_OF_RANGE = "VX105"
 WALLED = "VX302"
 FILE_IN_THE_WAY = "VX303"
 TOO_WIDE = "VX305"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sandbox import paths, refusals, stores, walls
+from sandbox import endpoints, paths, refusals, stores, walls
 from sandbox.dependencies import Limits, Listed, Search, Withheld
 from sandbox.errors import Refusal, RequestRefused
 from sandbox.facts import Kind
@@ -144,7 +144,13 @@ def build(
         for path, name in stores.existing(facts.home, root, files)
     )
     judge = Judge(config=config, facts=facts, files=files, walls=(*fixed, *inside), stores=found)
-    refused = (*_misplaced(config, root, facts, files), *_unreadable(config), *judge.judge()[1], *_not_built(config))
+    refused = (
+        *_misplaced(config, root, facts, files),
+        *_unreadable(config),
+        *judge.judge()[1],
+        *endpoints.judge(config),
+        *_not_built(config),
+    )
     if refused:
         raise RequestRefused(refused)
     around = walls.around(root, facts.home, files)

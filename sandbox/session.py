@@ -11,8 +11,10 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Self, Unpack
 
+from sandbox import endpoints
 from sandbox import request as requests
-from sandbox.errors import NotStarted, Unavailable
+from sandbox.contract import ResolvedSandboxConfig
+from sandbox.errors import NotStarted, RequestRefused, Unavailable
 from sandbox.host import HostFiles, host_facts
 from sandbox.invocation import Run, RunOptions
 from sandbox.planning import linux
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
 
-    from sandbox.contract import ResolvedSandboxConfig, RunResult
+    from sandbox.contract import RunResult
     from sandbox.dependencies import Projects
     from sandbox.planning.model import Plan
     from sandbox.request import Request
@@ -58,6 +60,7 @@ class Session:
         self._supervisor: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
         self._attempts: set[Attempt] = set()
+        self._declared: dict[ResolvedSandboxConfig, None] = {}
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -129,6 +132,28 @@ class Session:
             cache_dir=cache_dir,
             links=links,
         )
+
+    def declare(self, tasks: Iterable[Request | ResolvedSandboxConfig]) -> None:
+        """Say which tasks this run is of, in addition to those declared before.
+
+        A task with `network = true` reaches the hosts these list, together; one that starts before they are declared
+        does not. Nothing else depends on it, and a task need not be declared to be run.
+
+        Raises:
+            RequestRefused: a config lists what is no host pattern; nothing was declared then.
+        """
+        configs = [task if isinstance(task, ResolvedSandboxConfig) else task.config for task in tasks]
+        refused = tuple(refusal for config in configs for refusal in endpoints.judge(config))
+        if refused:
+            raise RequestRefused(refused)
+        with self._lock:
+            self._declared |= dict.fromkeys(configs)
+
+    @property
+    def declared(self) -> tuple[ResolvedSandboxConfig, ...]:
+        """The tasks of this run, in the order they were declared."""
+        with self._lock:
+            return tuple(self._declared)
 
     def run(self, request: Request, *, command: str, **options: Unpack[RunOptions]) -> RunResult:
         """Run one command behind the request's walls and judge it.
