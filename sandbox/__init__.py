@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sandbox.contract import Access, Fix, Hint, Ignore, Protections, ResolvedSandboxConfig, RunResult, Violation
     from sandbox.errors import NotStarted, Refusal, RequestRefused, SandboxError, Unavailable
+    from sandbox.executor import SandboxExecutor, as_executor
     from sandbox.probing import HostReport, Probe, probe
     from sandbox.request import Request
+    from sandbox.serving import NotReady, Ready, Server
     from sandbox.session import RunOptions, Session, plan
 
 __all__ = [
@@ -17,9 +19,11 @@ __all__ = [
     "Hint",
     "HostReport",
     "Ignore",
+    "NotReady",
     "NotStarted",
     "Probe",
     "Protections",
+    "Ready",
     "Refusal",
     "Request",
     "RequestRefused",
@@ -27,9 +31,12 @@ __all__ = [
     "RunOptions",
     "RunResult",
     "SandboxError",
+    "SandboxExecutor",
+    "Server",
     "Session",
     "Unavailable",
     "Violation",
+    "as_executor",
     "plan",
     "probe",
 ]
@@ -37,8 +44,10 @@ __all__ = [
 _ROOMS = {
     "contract": ("Access", "Fix", "Hint", "Ignore", "Protections", "ResolvedSandboxConfig", "RunResult", "Violation"),
     "errors": ("NotStarted", "Refusal", "RequestRefused", "SandboxError", "Unavailable"),
+    "executor": ("SandboxExecutor", "as_executor"),
     "probing": ("HostReport", "Probe", "probe"),
     "request": ("Request",),
+    "serving": ("NotReady", "Ready", "Server"),
     "session": ("RunOptions", "Session", "plan"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}

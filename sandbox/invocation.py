@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from sandbox import environment, making, outcome, paths, staging, temporary
 from sandbox.errors import NotStarted, SandboxError
-from sandbox.host import HostFiles
+from sandbox.host import HostFiles, Snapshot
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
 from sandbox.linux.messages import Spec
@@ -48,6 +48,7 @@ class RunOptions(TypedDict, total=False):
         timeout: seconds the command may take, counted from its start.
         observer: `auto`, `mask`, `notify` or `none`.
         stdin: a descriptor, or all the bytes there are; an empty input when absent.
+        on_start: called once, with the command's process number on the host, just before it is executed.
         capture: whether the result keeps the output (at most 16 MiB of each stream); it does unless told not to.
     """
 
@@ -61,6 +62,7 @@ class RunOptions(TypedDict, total=False):
     timeout: float | None
     observer: str
     stdin: int | bytes | None
+    on_start: Callable[[int], object] | None
     capture: bool
 
 
@@ -103,6 +105,12 @@ class Run:
             if self._attempt is not None:
                 self._attempt.signal(signal.SIGKILL)
 
+    def signal(self, number: int) -> None:
+        """Send a signal to the command, from any thread; to nobody while none runs."""
+        with self._lock:
+            if self._attempt is not None:
+                self._attempt.signal(number)
+
     def __call__(self) -> RunResult:
         """Run to the end; a refusal is a result."""
         try:
@@ -126,7 +134,7 @@ class Run:
         staging.sweep(self._request.workspace_root)
         held: making.Held | None = None
         try:
-            planned = linux.plan(self._request, HostFiles(), temp=temp)
+            planned = linux.plan(self._request, Snapshot(), temp=temp)
             if planned.granted:
                 _served(observer)
                 self._area = staging.make(self._request.workspace_root)
@@ -209,6 +217,7 @@ class Run:
             stdout=Stream(options.get("on_stdout"), keep),
             stderr=Stream(options.get("on_stderr"), keep),
             on_access=take,
+            on_start=options.get("on_start"),
         )
         with self._lock:
             self._attempt = attempt

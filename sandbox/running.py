@@ -69,6 +69,7 @@ class Attempt:
         spec: what the warden builds and runs.
         stdin: a descriptor the command reads, bytes, or `None` for an empty input.
         on_access: called with every distinct access, as it happens.
+        on_start: called with the command's process number on the host.
     """
 
     def __init__(
@@ -79,11 +80,13 @@ class Attempt:
         stdout: Stream,
         stderr: Stream,
         on_access: Callable[[Access], object],
+        on_start: Callable[[int], object] | None = None,
     ) -> None:
         self._spec = spec
         self._stdin = stdin
         self._streams = (stdout, stderr)
         self._on_access = on_access
+        self._on_start = on_start
         self._lock = threading.RLock()
         self._control: socket.socket | None = None
         self._stopped = False
@@ -175,8 +178,10 @@ class Attempt:
             case Seen(accesses=accesses):
                 for access in accesses:
                     self._on_access(access)
-            case Started():
+            case Started(pid=pid):
                 report.started = message
+                if self._on_start is not None:
+                    self._on_start(pid)
             case Finished():
                 report.finished = message
             case Failed():

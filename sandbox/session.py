@@ -15,9 +15,10 @@ from sandbox import endpoints
 from sandbox import request as requests
 from sandbox.contract import ResolvedSandboxConfig
 from sandbox.errors import NotStarted, RequestRefused, Unavailable
-from sandbox.host import HostFiles, host_facts
+from sandbox.host import Snapshot, host_facts
 from sandbox.invocation import Run, RunOptions
 from sandbox.planning import linux
+from sandbox.serving import Ready, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
     from sandbox.request import Request
     from sandbox.running import Attempt
 
-__all__ = ["RunOptions", "Session", "plan"]
+__all__ = ["Ready", "RunOptions", "Server", "Session", "plan"]
 
 _START_SECONDS = 30.0
+_END_SECONDS = 5.0
 _BOOT = "import sys; sys.path.insert(0, {path!r}); from sandbox.linux.supervisor import main; main({fd})"
 
 
@@ -44,7 +46,7 @@ def plan(request: Request, *, platform: str | None = None) -> Plan:
     """
     if (platform or request.facts.platform) != "linux":
         raise Unavailable("only plans for linux are built", hint="ask for the linux plan")
-    return linux.plan(request, HostFiles())
+    return linux.plan(request, Snapshot())
 
 
 class Session:
@@ -59,6 +61,7 @@ class Session:
         self._lock = threading.RLock()
         self._supervisor: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
+        self._left = threading.Condition(self._lock)
         self._attempts: set[Attempt] = set()
         self._declared: dict[ResolvedSandboxConfig, None] = {}
         self._closed = False
@@ -92,6 +95,9 @@ class Session:
             channel, self._requests = self._requests, None
         for attempt in attempts:
             attempt.signal(signal.SIGKILL)
+        with self._left:
+            # so that each still tells how it ended
+            self._left.wait_for(lambda: not self._attempts, _END_SECONDS)
         if channel is not None:
             channel.close()
         if supervisor is not None:
@@ -122,7 +128,7 @@ class Session:
         return requests.build(
             config,
             workspace_root=workspace_root,
-            files=HostFiles(),
+            files=Snapshot(),
             facts=host_facts(),
             keyed=keyed,
             nested=nested,
@@ -167,6 +173,22 @@ class Session:
             A result; one that did not start has `exit_code` 125 and says why in `refusals`.
         """
         return Run(self, request, command, options)()
+
+    def start(
+        self, request: Request, *, command: str, ready: Ready | None = None, **options: Unpack[RunOptions]
+    ) -> Server:
+        """Start a server behind the request's walls; it runs until it is stopped or the session is closed.
+
+        Args:
+            request: from `Session.request`.
+            command: given to `/bin/sh -c`.
+            ready: what tells that it is ready, see `Server.wait_ready`.
+            options: see `RunOptions`.
+
+        Raises:
+            SandboxError: `ready.output` is no regular expression.
+        """
+        return Server(lambda given: Run(self, request, command, given), options, ready)
 
     async def arun(self, request: Request, *, command: str, **options: Unpack[RunOptions]) -> RunResult:
         """As `run`, in an event loop; cancelling it ends the whole tree. Callbacks are called in another thread."""
@@ -244,3 +266,4 @@ class Session:
         """The attempt has ended."""
         with self._lock:
             self._attempts.discard(attempt)
+            self._left.notify_all()
