@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+#: Why a host was refused, as reports tell it: an entry of `allow.network` cures the first alone.
+NOT_ALLOWED = "not on the allow list"
+DENIED = "on the deny list"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upstream:
