@@ -9,6 +9,7 @@ from sandbox.contract import Access, Ignore, Intent, Reach, Violation
 from sandbox.judge.fix import fix
 from sandbox.judge.hints import hints
 from sandbox.judge.ignore import Silence
+from sandbox.judge.network import Connections
 from sandbox.judge.rules import Denial, answer, denied, looked_past_a_wall
 from sandbox.judge.spelling import shown
 from sandbox.linux.syscalls import WRITE_INTENTS
@@ -42,6 +43,7 @@ class Judge:
     def __init__(self, boundary: Boundary, *, ignore: Ignore | None = None) -> None:
         self._boundary = boundary
         self._silence = Silence(ignore or Ignore(), boundary)
+        self._connections = Connections(boundary, (ignore or Ignore()).network)
         self._judged: set[tuple[str, Intent, str, bool]] = set()
         self._reported: set[tuple[str, Denial, str]] = set()
         self._staged: set[str] = set()
@@ -52,6 +54,8 @@ class Judge:
 
     def take(self, access: Access) -> Violation | None:
         """The violation an access is, `None` when it is none or was reported before."""
+        if access.intent is Intent.CONNECT:
+            return self._connections.take(access)
         # what a call meant is part of what makes it distinct: an innocent open must not excuse the next one
         call = (access.operation, access.intent, access.path, access.exists)
         if call in self._judged:
@@ -135,8 +139,11 @@ class Judge:
 
     def fix(self) -> Fix | None:
         """The fewest entries that would have let every violation pass; `None` when there are none to give."""
-        return fix(self.counted, self._boundary, names=self._left)
+        return self._connections.completed(fix(self.counted, self._boundary, names=self._left))
 
     def hints(self, *, cwd: str) -> tuple[Hint, ...]:
         """Notes for an attempt that failed, by its command or by a violation; a pass asks for none."""
-        return hints(self.counted, self.outside, self.walled, self._boundary, cwd=cwd)
+        return (
+            *hints(self.counted, self.outside, self.walled, self._boundary, cwd=cwd),
+            *self._connections.hints(),
+        )
