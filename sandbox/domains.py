@@ -23,6 +23,8 @@ _NUMERIC = r"[0-9]+|0x[0-9a-f]*"
 _IPV4 = r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}"
 _URL = r"([a-zA-Z][a-zA-Z0-9+.-]*)://(?:[^/@]*@)?([^/?#]*)"
 
+# one program's host is another's user, path, zone or escape
+_NEVER = frozenset(" /\\@?#%*,;<>\"'`{}|^&=+()!$~")
 _MAX_PORT = 65535
 _MAX_NAME = 253
 _SCHEME_PORTS = {"https": 443, "http": 80, "ssh": 22, "ftp": 21, "postgres": 5432, "postgresql": 5432, "redis": 6379}
@@ -121,6 +123,45 @@ def canonical_name(name: str) -> str:
     if len(lower) > _MAX_NAME or not all(re.fullmatch(_LABEL, label) for label in labels):
         raise PatternRefused("a host is made of letters, digits, - and _ between single dots")
     return lower
+
+
+def presented(text: str) -> str:
+    """A host as a client presents it, in the form patterns are compared in.
+
+    A trailing dot, capitals and international spellings are read as what they stand for, an IPv4 address inside an
+    IPv6 one as itself. A name of one label, which no pattern names, is kept as it is.
+
+    Args:
+        text: without a port; an IPv6 address with or without brackets.
+
+    Raises:
+        PatternRefused: it is no host, or one that programs read in different ways.
+    """
+    if not text.isprintable() or any(char in _NEVER for char in text):
+        raise PatternRefused("a host holds no blank, control character, user, path or zone")
+    if text.startswith("["):
+        if not text.endswith("]"):
+            raise PatternRefused("an IPv6 address stands alone in brackets")
+        return _embedded(_ipv6(text))
+    if ":" in text:
+        return _embedded(_ipv6(f"[{text}]"))
+    lower = text.lower() if text.isascii() else _idna(text)
+    bare = lower.removesuffix(".")
+    if re.fullmatch(_LABEL, bare) and not re.fullmatch(_NUMERIC, bare):
+        return bare
+    return canonical_name(bare)
+
+
+def spelled(host: str, port: int) -> str:
+    """`host:port`, an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _embedded(address: str) -> str:
+    from ipaddress import IPv6Address  # noqa: PLC0415  start-up time: few files have one
+
+    mapped = IPv6Address(address).ipv4_mapped
+    return address if mapped is None else str(mapped)
 
 
 def _split_port(entry: str) -> tuple[str, int | None]:

@@ -1,0 +1,377 @@
+"""EFFECT: coroutines over sockets that never block: what a front is made of.
+
+asyncio would do the same, after 90 ms of importing it in a process that lives as short as a task. Sockets are
+watched edge-triggered, once each: a call is tried first and waits only when it would block, so an event for which
+nobody waits is one that the next try will meet by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import os
+import select
+import socket
+import threading
+import time
+import types
+from collections import deque
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Generator
+
+T = TypeVar("T")
+
+_READ, _WRITE, _SLEEP, _TURN, _JOIN = range(5)
+_EDGES = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
+_READABLE = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
+_WRITABLE = select.EPOLLOUT | select.EPOLLHUP | select.EPOLLERR
+# events taken from the kernel at once
+_EVENTS = 256
+
+_Request = tuple[int, Any]
+
+
+class Cancelled(BaseException):
+    """Thrown into a task that is not wanted any more."""
+
+
+@types.coroutine
+def _wait(kind: int, what: Any = None) -> Generator[_Request, Any, Any]:
+    return (yield (kind, what))
+
+
+class Task:
+    """A coroutine that runs by itself; what it raised is kept for whoever joins it."""
+
+    __slots__ = ("_coroutine", "_joined", "_loop", "done", "error", "result", "waiting")
+
+    def __init__(self, loop: Loop, coroutine: Coroutine[_Request, Any, Any]) -> None:
+        self._loop = loop
+        self._coroutine = coroutine
+        self._joined: list[Task] = []
+        self.done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.waiting: _Request | None = None
+
+    def step(self, error: BaseException | None = None) -> None:
+        """Run to the next wait, or to the end."""
+        if self.waiting is not None:
+            self._loop.unpark(self)
+        try:
+            wanted = self._coroutine.throw(error) if error is not None else self._coroutine.send(None)
+        except StopIteration as stop:
+            self.result = stop.value
+        except Exception as raised:  # noqa: BLE001  whoever joins it gets it
+            self.error = raised
+        except Cancelled as raised:
+            self.error = raised
+        else:
+            self.waiting = wanted
+            self._loop.park(self, wanted)
+            return
+        self.done = True
+        self._loop.ended(self)
+        for task in self._joined:
+            self._loop.ready(task)
+        self._joined.clear()
+
+    def cancel(self) -> None:
+        """End it where it waits; nothing happens to one that has ended."""
+        if not self.done:
+            self._loop.unpark(self)
+            self._loop.ready(self, Cancelled())
+
+    async def join(self) -> Any:
+        """What it returned, once it has; what it raised is raised."""
+        while not self.done:
+            await _wait(_JOIN, self)
+        if isinstance(self.error, Cancelled):
+            raise ConnectionAbortedError("it was given up")
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+    def add_joined(self, task: Task) -> None:
+        """Have `task` go on when this one ends."""
+        self._joined.append(task)
+
+    def remove_joined(self, task: Task) -> None:
+        """No longer."""
+        with contextlib.suppress(ValueError):
+            self._joined.remove(task)
+
+
+class Loop:
+    """Runs tasks until it is stopped."""
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._waiters: dict[int, list[Task | None]] = {}
+        self._ready: deque[tuple[Task, BaseException | None]] = deque()
+        self._timers: list[tuple[float, int, Task]] = []
+        self._count = 0
+        self._stopped = False
+        self.tasks: set[Task] = set()
+        self._done: deque[Callable[[], None]] = deque()
+        reading, self._ring = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._bell = reading
+        self._epoll.register(reading, select.EPOLLIN)
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Task:
+        """Have a coroutine run beside the others, from the next turn on."""
+        task = Task(self, coroutine)
+        self.tasks.add(task)
+        self.ready(task)
+        return task
+
+    def ended(self, task: Task) -> None:
+        """It needs to be remembered no more."""
+        self.tasks.discard(task)
+
+    def ready(self, task: Task, error: BaseException | None = None) -> None:
+        """Have a task go on in the next turn."""
+        self._ready.append((task, error))
+
+    def stop(self) -> None:
+        """Return from `run` after this turn."""
+        self._stopped = True
+
+    def run(self) -> None:
+        """Until `stop` is called."""
+        while not self._stopped:
+            self._turn()
+
+    def _turn(self) -> None:
+        for fd, event in self._epoll.poll(self._timeout(), _EVENTS):
+            if fd == self._bell:
+                self._answer_bell()
+            else:
+                self._wake(fd, event)
+        if self._timers:
+            self._expire_timers(time.monotonic())
+        for _ in range(len(self._ready)):
+            task, error = self._ready.popleft()
+            if not task.done:
+                task.step(error)
+
+    def _timeout(self) -> float:
+        if self._ready:
+            return 0.0
+        return max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else -1.0
+
+    def _wake(self, fd: int, event: int) -> None:
+        if waiters := self._waiters.get(fd):
+            for index, mask in ((_READ, _READABLE), (_WRITE, _WRITABLE)):
+                task = waiters[index]
+                if task is not None and event & mask:
+                    waiters[index] = None
+                    self._ready.append((task, None))
+
+    def _expire_timers(self, now: float) -> None:
+        while self._timers and self._timers[0][0] <= now:
+            _, number, task = heapq.heappop(self._timers)
+            if task.waiting is not None and task.waiting[0] == _SLEEP and task.waiting[1][1] == number:
+                self._ready.append((task, None))
+
+    def _answer_bell(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._bell, 4096)
+        while self._done:
+            self._done.popleft()()
+
+    def park(self, task: Task, wanted: _Request) -> None:
+        """Remember what a task waits for."""
+        kind, what = wanted
+        if kind in (_READ, _WRITE):
+            waiters = self._waiters.get(what)
+            if waiters is None:  # closed meanwhile
+                self.ready(task, ConnectionAbortedError("it was closed"))
+            else:
+                waiters[kind] = task
+        elif kind == _SLEEP:
+            heapq.heappush(self._timers, (what[0], what[1], task))
+        elif kind == _TURN:
+            self.ready(task)
+        else:
+            what.add_joined(task)
+
+    def unpark(self, task: Task) -> None:
+        """Forget what it waits for."""
+        if task.waiting is None:
+            return
+        kind, what = task.waiting
+        task.waiting = None
+        if kind in (_READ, _WRITE) and (waiters := self._waiters.get(what)):
+            waiters[kind] = None
+        elif kind == _JOIN:
+            what.remove_joined(task)
+
+    def watch(self, fd: int) -> None:
+        """Know a descriptor that does not block, until `forget`."""
+        self._epoll.register(fd, _EDGES)
+        self._waiters[fd] = [None, None]
+
+    def forget(self, fd: int) -> None:
+        """Before it is closed; whoever waits for it is told."""
+        waiters = self._waiters.pop(fd, None)
+        if waiters is None:
+            return
+        self._epoll.unregister(fd)
+        for task in waiters:
+            if task is not None:
+                self.ready(task, ConnectionAbortedError("it was closed"))
+
+    async def readable(self, fd: int) -> None:
+        """Wait until a read is worth another try."""
+        await _wait(_READ, fd)
+
+    async def writable(self, fd: int) -> None:
+        """Wait until a write is worth another try."""
+        await _wait(_WRITE, fd)
+
+    async def turn(self) -> None:
+        """Let the others go on."""
+        await _wait(_TURN)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        self._count += 1
+        await _wait(_SLEEP, (time.monotonic() + seconds, self._count))
+
+    async def within(self, seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What a coroutine returns.
+
+        Raises:
+            TimeoutError: it took longer, and was given up.
+        """
+        task = self.spawn(coroutine)
+        timer = self.spawn(self._expire(seconds, task))
+        try:
+            result: T = await task.join()
+        except ConnectionAbortedError:
+            if timer.done and isinstance(task.error, Cancelled):
+                raise TimeoutError from None
+            raise
+        finally:
+            timer.cancel()
+            task.cancel()
+        return result
+
+    async def _expire(self, seconds: float, task: Task) -> None:
+        await self.sleep(seconds)
+        task.cancel()
+
+    async def thread(self, work: Callable[[], T]) -> T:
+        """What `work` returns or raises in a thread of its own."""
+        outcome: list[Any] = []
+
+        def do() -> None:
+            try:
+                outcome.extend((work(), None))
+            except BaseException as error:  # noqa: BLE001  handed on
+                outcome.extend((None, error))
+            self._done.append(lambda: self.ready(waiting))
+            with contextlib.suppress(BlockingIOError):
+                os.write(self._ring, b"\0")
+
+        waiting = Task(self, _nothing())
+        threading.Thread(target=do, daemon=True).start()
+        await waiting.join()
+        result, error = outcome
+        if error is not None:
+            raise error
+        answer: T = result
+        return answer
+
+
+async def _nothing() -> None:
+    """End at once."""
+
+
+class Connection:
+    """A stream socket in a loop."""
+
+    __slots__ = ("_loop", "_shut", "fd", "socket")
+
+    def __init__(self, loop: Loop, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self.socket = sock
+        self.fd = sock.fileno()
+        self._loop = loop
+        self._shut = False
+        loop.watch(self.fd)
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self, *, reset: bool = False) -> None:
+        """Close it, twice if need be; `reset` tells the other end that it is no ordinary end."""
+        if self.fd < 0:
+            return
+        if reset:
+            with contextlib.suppress(OSError):
+                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self._loop.forget(self.fd)
+        self.fd = -1
+        self.socket.close()
+
+    async def connect(self, address: tuple[Any, ...]) -> None:
+        """Connect it.
+
+        Raises:
+            OSError: it cannot be.
+        """
+        try:
+            self.socket.connect(address)
+        except BlockingIOError:
+            await self._loop.writable(self.fd)
+            code = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if code:
+                raise OSError(code, os.strerror(code)) from None
+
+    async def recv(self, size: int) -> bytes:
+        """At most `size` bytes; none at the end."""
+        while True:
+            try:
+                return self.socket.recv(size)
+            except BlockingIOError:
+                await self._loop.readable(self.fd)
+
+    async def recv_into(self, view: memoryview) -> int:
+        """As `recv`; `view` is untouched until the moment this returns."""
+        while True:
+            try:
+                return self.socket.recv_into(view)
+            except BlockingIOError:
+                await self._loop.readable(self.fd)
+
+    async def send(self, data: bytes | memoryview) -> None:
+        """All of it."""
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[self.socket.send(view) :]
+            except BlockingIOError:
+                await self._loop.writable(self.fd)
+
+    async def pass_on(self, view: memoryview) -> None:
+        """All of it, out of a buffer that others use as soon as this waits."""
+        try:
+            sent = self.socket.send(view)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(view):
+            await self.send(bytes(view[sent:]))
+
+    def end(self) -> None:
+        """Say that nothing more is sent."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_WR)
