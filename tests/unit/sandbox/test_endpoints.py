@@ -55,7 +55,7 @@ def test_a_port_that_does_not_exist_is_refused(port: int) -> None:
 def test_a_session_is_told_of_its_runs_tasks_little_by_little() -> None:
     one, two = config(network=("a.test",)), config(network=("b.test",))
     with Session() as session:
-        assert session.declared == ()
+        assert not session.declared
         session.declare([one])
         session.declare([two, one])
         assert session.declared == (one, two)
@@ -66,4 +66,4 @@ def test_a_declared_task_whose_list_is_wrong_is_refused_whole_with_every_entry()
         with pytest.raises(RequestRefused) as refused:
             session.declare([config(network=("a.test",)), config(network=("intranet",), deny_network=("a b",))])
         assert [refusal.field for refusal in refused.value.refusals] == ["network[0]", "denyNetwork[0]"]
-        assert session.declared == ()
+        assert not session.declared
