@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sandbox.request import Request
     from sandbox.serving import NotReady, Ready, Server
     from sandbox.session import RunOptions, Session, plan
+    from sandbox.wrapping import Wrapped
 
 __all__ = [
     "Access",
@@ -36,6 +37,7 @@ __all__ = [
     "Session",
     "Unavailable",
     "Violation",
+    "Wrapped",
     "as_executor",
     "plan",
     "probe",
@@ -49,6 +51,7 @@ _ROOMS = {
     "request": ("Request",),
     "serving": ("NotReady", "Ready", "Server"),
     "session": ("RunOptions", "Session", "plan"),
+    "wrapping": ("Wrapped",),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -9,10 +9,9 @@ import signal
 import threading
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
-from sandbox import environment, making, outcome, paths, staging, temporary
+from sandbox import environment, making, outcome, staging, surroundings, temporary
 from sandbox.errors import NotStarted, SandboxError
 from sandbox.host import HostFiles, Snapshot
-from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
 from sandbox.linux.messages import Spec
 from sandbox.network import policies
@@ -48,6 +47,7 @@ class RunOptions(TypedDict, total=False):
         timeout: seconds the command may take, counted from its start.
         observer: `auto`, `mask`, `notify` or `none`.
         stdin: a descriptor, or all the bytes there are; an empty input when absent.
+        stdout: a descriptor the command writes to itself, in place of being heard and kept; likewise `stderr`.
         on_start: called once, with the command's process number on the host, just before it is executed.
         capture: whether the result keeps the output (at most 16 MiB of each stream); it does unless told not to.
     """
@@ -62,6 +62,8 @@ class RunOptions(TypedDict, total=False):
     timeout: float | None
     observer: str
     stdin: int | bytes | None
+    stdout: int | None
+    stderr: int | None
     on_start: Callable[[int], object] | None
     capture: bool
 
@@ -150,7 +152,8 @@ class Run:
                 temp=temp,
                 grants_git=environment.names_git((*config.allow_read, *config.allow_write)),
             )
-            boundary = _boundary(self._request, planned, temp=temp, mask=masker(variables))
+            mask = masker(variables)
+            boundary = surroundings.boundary(self._request, planned, temp=temp, observer=observer, mask=mask)
             judge = Judge(boundary, ignore=config.ignore)
             spec = Spec(
                 operations=planned.operations,
@@ -172,7 +175,8 @@ class Run:
                 self._tell(judge.left(path))
             if report.started is None:
                 making.take_back(made)
-            return outcome.settle(report, judge, tuple(self._violations), cwd=cwd)
+            after = surroundings.aftermath(cwd, report.tail)
+            return outcome.settle(report, judge, tuple(self._violations), after=after)
         finally:
             temporary.remove(temp)
             if self._area is not None:
@@ -214,8 +218,8 @@ class Run:
         attempt = Attempt(
             dataclasses.replace(spec, staging=self._area.path if self._area is not None else ""),
             stdin=options.get("stdin"),
-            stdout=Stream(options.get("on_stdout"), keep),
-            stderr=Stream(options.get("on_stderr"), keep),
+            stdout=_stream(options.get("stdout"), options.get("on_stdout"), keep=keep),
+            stderr=_stream(options.get("stderr"), options.get("on_stderr"), keep=keep),
             on_access=take,
             on_start=options.get("on_start"),
         )
@@ -228,6 +232,10 @@ class Run:
             return attempt.run(lambda fds: self._session.hand_over(self._bwrap, fds))
         finally:
             self._session.leave(attempt)
+
+
+def _stream(descriptor: int | None, heard: Callable[[bytes], object] | None, *, keep: bool) -> Stream | int:
+    return Stream(heard, keep) if descriptor is None else descriptor
 
 
 def _served(observer: str) -> None:
@@ -256,24 +264,3 @@ def _executable(command: str, variables: Mapping[str, str]) -> None:
             raise NotStarted(f"{name!r} cannot be the name of a variable", hint="rename it")
         if "\0" in value:
             raise NotStarted(f"the variable {name} holds a NUL character", hint="remove the character")
-
-
-def _boundary(request: Request, planned: Plan, *, temp: str, mask: Callable[[str], str]) -> Boundary:
-    files = HostFiles()
-    return Boundary(
-        plan=planned,
-        project=request.config.project,
-        workspace=request.workspace_root,
-        home=request.facts.home,
-        temp=temp,
-        withheld=request.reported,
-        executed=planned.executed.protects,
-        packages=request.withheld,
-        asked=frozenset(request.asked),
-        nested=tuple(w.path for w in request.walls if paths.under(w.path, request.config.project)),
-        walls=request.walls,
-        stores=request.stores,
-        cached=request.keyed is not None,
-        canonical=lambda path: paths.canonical(path, files),
-        mask=mask,
-    )

@@ -28,13 +28,14 @@ _DRAIN_SECONDS = 2.0
 
 @dataclass(slots=True)
 class Report:
-    """What one attempt told, unjudged."""
+    """What one attempt told, unjudged; `tail` is the end of both streams, kept or not."""
 
     started: Started | None = None
     finished: Finished | None = None
     failed: Failed | None = None
     stdout: bytes = b""
     stderr: bytes = b""
+    tail: bytes = b""
 
 
 @dataclass(slots=True)
@@ -45,15 +46,21 @@ class Stream:
     keep: bool = True
     _kept: bytearray = field(default_factory=bytearray)
     _dropped: int = 0
+    _last: tuple[bytes, ...] = ()
 
     def take(self, chunk: bytes) -> None:
         """One chunk, in order."""
+        self._last = (*self._last[-1:], chunk)
         if self.keep:
             room = CAPTURE_LIMIT - len(self._kept)
             self._kept += chunk[:room]
             self._dropped += max(0, len(chunk) - room)
         if self.heard is not None:
             self.heard(chunk)
+
+    def tail(self) -> bytes:
+        """The last two chunks."""
+        return b"".join(self._last)
 
     def kept(self) -> bytes:
         """What was kept, with a notice where something was not."""
@@ -68,6 +75,7 @@ class Attempt:
     Args:
         spec: what the warden builds and runs.
         stdin: a descriptor the command reads, bytes, or `None` for an empty input.
+        stdout: who hears and keeps what it writes, or a descriptor it writes to itself; likewise `stderr`.
         on_access: called with every distinct access, as it happens.
         on_start: called with the command's process number on the host.
     """
@@ -77,8 +85,8 @@ class Attempt:
         spec: Spec,
         *,
         stdin: int | bytes | None,
-        stdout: Stream,
-        stderr: Stream,
+        stdout: Stream | int,
+        stderr: Stream | int,
         on_access: Callable[[Access], object],
         on_start: Callable[[int], object] | None = None,
     ) -> None:
@@ -116,6 +124,9 @@ class Attempt:
         try:
             inside.append(_input(self._stdin))
             for stream in self._streams:
+                if isinstance(stream, int):
+                    inside.append(os.dup(stream))
+                    continue
                 reading, writing = os.pipe()
                 pipes.append((reading, stream))
                 inside.append(writing)
@@ -170,7 +181,8 @@ class Attempt:
                         # it has said its last word: no need to wait until the warden is gone as well
                         selector.unregister(control)
                         deadline = time.monotonic() + _DRAIN_SECONDS
-        report.stdout, report.stderr = (stream.kept() for stream in self._streams)
+        report.stdout, report.stderr = (b"" if isinstance(s, int) else s.kept() for s in self._streams)
+        report.tail = b"\n".join(stream.tail() for _, stream in pipes)
         return report
 
     def _hear(self, report: Report, message: object) -> None:

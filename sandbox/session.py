@@ -19,6 +19,7 @@ from sandbox.host import Snapshot, host_facts
 from sandbox.invocation import Run, RunOptions
 from sandbox.planning import linux
 from sandbox.serving import Ready, Server
+from sandbox.wrapping import Wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 
     from sandbox.contract import RunResult
     from sandbox.dependencies import Projects
+    from sandbox.outputs import Declared
     from sandbox.planning.model import Plan
     from sandbox.request import Request
     from sandbox.running import Attempt
 
-__all__ = ["Ready", "RunOptions", "Server", "Session", "plan"]
+__all__ = ["Ready", "RunOptions", "Server", "Session", "Wrapped", "plan"]
 
 _START_SECONDS = 30.0
 _END_SECONDS = 5.0
@@ -119,6 +121,7 @@ class Session:
         dependency_reported: Iterable[str] = (),
         cache_dir: str | None = None,
         links: Iterable[tuple[str, str]] = (),
+        declared: Declared | None = None,
     ) -> Request:
         """What one attempt may read and write; the arguments are those of `sandbox.request.build`.
 
@@ -137,6 +140,7 @@ class Session:
             dependency_reported=dependency_reported,
             cache_dir=cache_dir,
             links=links,
+            declared=declared,
         )
 
     def declare(self, tasks: Iterable[Request | ResolvedSandboxConfig]) -> None:
@@ -189,6 +193,17 @@ class Session:
             SandboxError: `ready.output` is no regular expression.
         """
         return Server(lambda given: Run(self, request, command, given), options, ready)
+
+    def wrap(self, request: Request, *, command: str, **options: Unpack[RunOptions]) -> Wrapped:
+        """The run as something to spawn, for a program that starts, feeds and kills its processes itself.
+
+        Args:
+            request: from `Session.request`.
+            command: given to `/bin/sh -c`.
+            options: see `RunOptions`; the streams are the spawned process's own.
+        """
+        cwd = options.get("cwd") or request.config.project
+        return Wrapped(lambda given: Run(self, request, command, given), options, cwd)
 
     async def arun(self, request: Request, *, command: str, **options: Unpack[RunOptions]) -> RunResult:
         """As `run`, in an event loop; cancelling it ends the whole tree. Callbacks are called in another thread."""
