@@ -67,6 +67,14 @@ class Pattern(NamedTuple):
             return True
         return host.endswith(f".{self.host}") and not is_address(host)
 
+    def covers(self, other: Pattern) -> bool:
+        """Whether it means every host and port another pattern means."""
+        if self.port not in {None, other.port}:
+            return False
+        if other.wildcard:
+            return self.wildcard and (not self.host or f".{other.host}".endswith(f".{self.host}"))
+        return self.matches(other.host, other.port)
+
 
 def check_pattern(entry: str, *, allow: bool) -> Pattern:
     """The pattern an entry stands for.

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from sandbox import globs, paths, sockets
 from sandbox.contract import Fix, Hint, Ignore, Violation
-from sandbox.domains import PatternRefused, check_pattern
+from sandbox.domains import PatternRefused, check_pattern, is_address
 from sandbox.judge import spelling
 from sandbox.judge.ignore import Silence
+from sandbox.network import guard
 from sandbox.network.policy import NOT_ALLOWED
 
 if TYPE_CHECKING:
@@ -26,18 +27,7 @@ OUTBOUND = "network-outbound"
 _UNNAMED = frozenset("\"'\\*?")
 
 _METADATA = frozenset(
-    {
-        "169.254.169.254",
-        "100.100.100.200",
-        "168.63.129.16",
-        "192.0.0.192",
-        "fd00:ec2::254",
-        "fd20:ce::254",
-        "metadata.google.internal",
-        "metadata.goog",
-        "metadata.azure.internal",
-        "instance-data.ec2.internal",
-    }
+    {"metadata.google.internal", "metadata.goog", "metadata.azure.internal", "instance-data.ec2.internal"}
 )
 
 
@@ -110,8 +100,8 @@ class Connections:
     def hints(self) -> tuple[Hint, ...]:
         """Notes on the targets for which there is no entry to suggest."""
         notes = [
-            f"{spelling.shown(target)} is a metadata or link-local address, behind which credentials are handed out:"
-            " no entry is suggested for it"
+            f"{spelling.shown(target)} is an address of the machine's own surroundings, such as hand out its"
+            " credentials: no entry is suggested for it"
             for target, _ in self._hosts
             if never_suggested(target)
         ]
@@ -136,18 +126,14 @@ def _entry(path: str, boundary: Boundary) -> str:
 
 
 def never_suggested(target: str) -> bool:
-    """Whether `host:port` is an address at which a machine hands out credentials, or one of its own link."""
-    from ipaddress import ip_address  # noqa: PLC0415  start-up time: few attempts are refused a host
-
+    """Whether `host:port` hands out a machine's credentials, or is no host of anybody's."""
     host = _host_of(target)
-    if host in _METADATA:
-        return True
+    if host in _METADATA or not is_address(host):
+        return host in _METADATA
     try:
-        address = ip_address(host)
-    except ValueError:
+        return guard.kind(host, frozenset()) not in {"", "a loopback address"}
+    except ValueError:  # colons, and yet no address
         return False
-    mapped = getattr(address, "ipv4_mapped", None) or address
-    return mapped.is_link_local or str(mapped) in _METADATA
 
 
 def _host_of(target: str) -> str:

@@ -153,7 +153,7 @@ def test_a_metadata_or_link_local_address_is_never_suggested_and_the_report_says
 
 
 @pytest.mark.parametrize(
-    "target", ["files.test:443", "10.0.0.7:5432", "[fd00::1]:22", "127.0.0.1:5432", "1.2.3.4", "x"]
+    "target", ["files.test:443", "10.0.0.7:5432", "[fd00::1]:22", "127.0.0.1:5432", "1.2.3.4", "x", "a:b:c"]
 )
 def test_other_hosts_may_be_suggested(target: str) -> None:
     assert not never_suggested(target)
