@@ -35,6 +35,7 @@ _LITERAL_NEEDS = re.compile(r"[\\*?\[\]{}]")
 _TOKEN = re.compile(r"\\[\\*?\[\]{},]|.", re.DOTALL)
 _WHOLE = re.compile(r"(?:^|(?<=/))\*\*(?:/+\*\*)*(?:/+\*)?/*$")
 _WILD = frozenset("*?[]")
+_PLAIN = re.compile(r"[^\0\\*?\[\]{}]+\Z")
 
 
 def escape(path: str) -> str:
@@ -44,7 +45,12 @@ def escape(path: str) -> str:
 
 def unescape(grant: str) -> str:
     """The text of a grant that is no pattern, its escapes taken away."""
-    return _ESCAPED.sub(r"\1", grant)
+    return _ESCAPED.sub(r"\1", grant) if "\\" in grant else grant
+
+
+def is_plain(grant: str) -> bool:
+    """Whether nothing in a grant is more, or less, than a character of a path."""
+    return _PLAIN.match(grant) is not None
 
 
 def has_wildcard(grant: str) -> bool:
@@ -82,6 +88,8 @@ def _braces_escaped(grant: str) -> str:
 
 def collapse(grant: str) -> str:
     """`dir/**` and `dir/**/*` as the `dir/` they mean; a bare `**` is `./`; anything else unchanged."""
+    if "*" not in grant:
+        return grant
     found = _WHOLE.search(grant)
     return grant if found is None else grant[: found.start()] or "./"
 

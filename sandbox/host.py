@@ -8,6 +8,8 @@ import sys
 
 from sandbox.facts import HostFacts, Kind
 
+_KINDS = {stat.S_IFDIR: Kind.DIRECTORY, stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.LINK}
+
 
 class HostFiles:
     """The host's own file system (`sandbox.facts.Files`); what cannot be looked at is not there."""
@@ -15,14 +17,9 @@ class HostFiles:
     def kind(self, path: str) -> Kind | None:
         """The kind of the name itself."""
         try:
-            mode = os.lstat(path).st_mode
+            return _KINDS.get(stat.S_IFMT(os.lstat(path).st_mode), Kind.OTHER)
         except (OSError, ValueError):
             return None
-        if stat.S_ISDIR(mode):
-            return Kind.DIRECTORY
-        if stat.S_ISREG(mode):
-            return Kind.FILE
-        return Kind.LINK if stat.S_ISLNK(mode) else Kind.OTHER
 
     def readlink(self, path: str) -> str:
         """The text of a link."""
@@ -48,6 +45,61 @@ class HostFiles:
             return b""
         finally:
             os.close(fd)
+
+
+class Snapshot(HostFiles):
+    """The host's files as they were when each was first asked for, however many grants lead through it."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, Kind | None] = {}
+        self._links: dict[str, str] = {}
+        self._entries: dict[str, tuple[str, ...]] = {}
+        self._texts: dict[tuple[str, int], bytes] = {}
+
+    def kind(self, path: str) -> Kind | None:
+        """The kind of the name itself."""
+        try:
+            return self._kinds[path]
+        except KeyError:
+            found = self._kinds[path] = super().kind(path)
+            return found
+
+    def readlink(self, path: str) -> str:
+        """The text of a link."""
+        if path not in self._links:
+            self._links[path] = super().readlink(path)
+        return self._links[path]
+
+    def entries(self, path: str) -> tuple[str, ...]:
+        """Sorted names in a directory; empty when it cannot be listed."""
+        if path not in self._entries:
+            self._entries[path] = self._list(path)
+        return self._entries[path]
+
+    def _list(self, path: str) -> tuple[str, ...]:
+        """As `HostFiles.entries`; a listing tells kinds as well."""
+        names = []
+        above = "" if path == "/" else path
+        try:
+            with os.scandir(path) as listing:
+                for entry in listing:
+                    names.append(entry.name)
+                    if entry.is_dir(follow_symlinks=False):
+                        kind = Kind.DIRECTORY
+                    elif entry.is_file(follow_symlinks=False):
+                        kind = Kind.FILE
+                    else:
+                        continue
+                    self._kinds.setdefault(f"{above}/{entry.name}", kind)
+        except (OSError, ValueError):
+            return ()
+        return tuple(sorted(names))
+
+    def read(self, path: str, limit: int) -> bytes:
+        """The first bytes of a plain file."""
+        if (path, limit) not in self._texts:
+            self._texts[path, limit] = super().read(path, limit)
+        return self._texts[path, limit]
 
 
 def home_directory() -> str:

@@ -13,12 +13,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sandbox.errors import Refusal, RequestRefused
-from sandbox.host import HostFiles, home_directory, host_facts
+from sandbox.host import HostFiles, Snapshot, home_directory, host_facts
 from vxconf.loading import Loaded, config_file, load_file, unloaded
 from vxconf.naming import Unknown, nearest, split
 from vxconf.projects import Projects
 from vxconf.roots import Root, RootFinder
-from vxconf.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable

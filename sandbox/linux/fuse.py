@@ -20,6 +20,9 @@ HEADER_SIZE = 40
 _HEADER = struct.Struct("<IIQQIIIHH")
 _OUT_HEADER = struct.Struct("<IiQ")
 _PAIR = struct.Struct("<QQ")
+_NUMBER = struct.Struct("<Q")
+_ENTRY = struct.Struct("<4QII")
+_DIRENT = struct.Struct("<QQII")
 
 
 class Malformed(ValueError):
@@ -286,13 +289,18 @@ def attr(
     return struct.pack("<6Q10I", ino, size, blocks, *seconds, *rest, mode, nlink, *owner, rdev, block_size, 0)
 
 
+def renumbered(attributes: bytes, ino: int) -> bytes:
+    """The `fuse_attr` of another inode that is alike in everything else."""
+    return _NUMBER.pack(ino) + attributes[_NUMBER.size :]
+
+
 ATTR_SIZE = 88
 ENTRY_SIZE = 40 + ATTR_SIZE
 
 
 def entry_out(node: int, attributes: bytes, *, entry_valid: int, attr_valid: int, generation: int = 0) -> bytes:
     """`fuse_entry_out`: a name that exists; validities in seconds."""
-    return struct.pack("<4QII", node, generation, entry_valid, attr_valid, 0, 0) + attributes
+    return _ENTRY.pack(node, generation, entry_valid, attr_valid, 0, 0) + attributes
 
 
 def negative_entry(valid: int) -> bytes:
@@ -344,7 +352,7 @@ def readlink_out(target: str) -> bytes:
 def dirent(ino: int, name: str, kind: int, next_offset: int) -> bytes:
     """One entry of a directory, padded; `next_offset` is where reading goes on."""
     raw = os.fsencode(name)
-    entry = struct.pack("<QQII", ino, next_offset, len(raw), kind) + raw
+    entry = _DIRENT.pack(ino, next_offset, len(raw), kind) + raw
     return entry + bytes(-len(entry) % 8)
 
 

@@ -9,10 +9,13 @@ Invariants:
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import resource
 import socket
 import stat
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from sandbox.linux import kernel
@@ -24,6 +27,10 @@ if TYPE_CHECKING:
 # on the anchor's own /dev, a file system of the sandbox alone: a place to mount without touching the host
 _NEST = "/dev/.vx"
 _TOP = "/dev/.vx-root"
+# files bound in one directory from which on one listing is cheaper than a look at each
+_WORTH_LISTING = 8
+# of the descriptors a process may have, kept for everything but copied files
+_SPARE_DESCRIPTORS = 128
 
 
 class Vanished(OSError):
@@ -89,13 +96,15 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
     # the old /proc has to be in sight for process 1 to mount its own, which then lies over it
     fresh = {op.path: kernel.clone_tree(kernel.AT_FDCWD, op.path) for op in operations if isinstance(op, Fresh)}
     os.mkdir(_NEST, 0o755)
+    # what needs the mask comes after, so that whoever answers it can get ready meanwhile
+    files = _Files(operations, sources, top)
     kernel.attach_mount_at(nest(), _NEST)
     shown = os.open(_NEST, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
     if top:
         # a copy: below the nest itself nothing may be mounted, or what is taken from there would be that
         os.mkdir(top, 0o755)
         _attach(kernel.clone_tree(shown, "."), top)
-    _place_all(operations, shown, sources, writable | fresh, top)
+    _place_all(operations, shown, sources, writable | fresh, files)
     os.close(shown)
     sources.close()
     kernel.detach(_NEST)
@@ -107,7 +116,7 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
 
 
 def _place_all(
-    operations: tuple[Operation, ...], shown: int, sources: _Sources, taken: dict[str, int], top: str
+    operations: tuple[Operation, ...], shown: int, sources: _Sources, taken: dict[str, int], files: _Files
 ) -> None:
     """Attach every mount of the plan.
 
@@ -116,8 +125,9 @@ def _place_all(
         shown: the mount that holds what covers show.
         sources: for binds that are not in `taken`, which are attached read-only.
         taken: mounts by path that were copied while they could be written.
-        top: where the new root is, empty for the present one.
+        files: the files bound read-only, which it attaches where the new root is.
     """
+    top = files.top
     # a copy of a directory takes along what lies over it: a cover that a bind hides whole would hide the bind instead
     whole = {op.path for op in operations if isinstance(op, Bind)}
     for op in operations:
@@ -126,20 +136,123 @@ def _place_all(
                 _attach(kernel.clone_tree(shown, op.path.lstrip("/")), top + op.path)
         elif isinstance(op, Fresh):
             _attach(taken[op.path], top + op.path)
+        elif isinstance(op, Bind) and files.holds(op):
+            files.attach(op)
         elif isinstance(op, Bind):
-            tree = taken.get(op.path, -1)
-            if tree < 0:
-                try:
-                    tree = sources.clone(op)
-                except Vanished:
-                    if op.origin.field:
-                        raise
-                    # nobody asked for it by name, and in a busy directory names come and go: its place stays empty
-                    continue
-                kernel.set_mount_attributes(tree, "", add=kernel.MOUNT_ATTR_RDONLY)
-            _attach(tree, top + op.path)
+            tree = taken[op.path] if op.path in taken else _read_only(op, sources)
+            if tree >= 0:
+                _attach(tree, top + op.path)
         elif isinstance(op, (Empty, Seal)) and op.laid_over:
             _attach(kernel.clone_tree(shown, op.path.lstrip("/")), top + op.path)
+    files.close()
+
+
+def _read_only(op: Bind, sources: _Sources) -> int:
+    try:
+        tree = sources.clone(op)
+    except Vanished as error:
+        _forgive(op, error)
+        return -1
+    kernel.set_mount_attributes(tree, "", add=kernel.MOUNT_ATTR_RDONLY)
+    return tree
+
+
+def _forgive(op: Bind, error: Vanished) -> None:
+    """In a busy directory names come and go: the place of one that nobody asked for by name stays empty."""
+    if op.origin.field:
+        raise error
+
+
+class _Files:
+    """Files bound read-only: of these there may be thousands, so what they share is done once a directory.
+
+    A copy of a read-only mount is read-only, so these need no attributes of their own; what lies in /dev does.
+
+    Args:
+        operations: the plan; as many of its files as descriptors allow are copied at once.
+        sources: everything there being read-only but /dev.
+        top: where the new root is, empty for the present one.
+    """
+
+    def __init__(self, operations: tuple[Operation, ...], sources: _Sources, top: str) -> None:
+        self._sources = sources
+        self.top = top
+        self._source = _Directory()
+        self._target = _Directory()
+        held = [op for op in operations if isinstance(op, Bind) and self.holds(op)]
+        self._counts = Counter(op.path.rpartition("/")[0] for op in held)
+        room = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _SPARE_DESCRIPTORS
+        self._copies = {op.path: self._copy(op) for op in held[: max(0, room)]}
+
+    @staticmethod
+    def holds(op: Bind) -> bool:
+        return not (op.directory or op.writable or op.path.startswith("/dev/"))
+
+    def attach(self, op: Bind) -> None:
+        """Put it in place.
+
+        Raises:
+            Vanished: it is not there as it was planned, and a grant names it.
+        """
+        tree = self._copies.pop(op.path) if op.path in self._copies else self._copy(op)
+        if tree < 0:
+            return
+        directory, _, name = op.path.rpartition("/")
+        try:
+            if directory != self._target.path:
+                path = self.top + directory + "/"
+                self._target.enter(directory, os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
+                if self._counts[directory] >= _WORTH_LISTING:
+                    # the kernel learns all names of the mask from a few answers, and asks for none of them again
+                    with contextlib.suppress(OSError):
+                        os.listdir(path)
+            kernel.attach_mount_in(tree, self._target.fd, name)
+        finally:
+            os.close(tree)
+
+    def _copy(self, op: Bind) -> int:
+        try:
+            return self._clone(op)
+        except Vanished as error:
+            _forgive(op, error)
+            return -1
+
+    def _clone(self, op: Bind) -> int:
+        directory, _, name = op.path.rpartition("/")
+        if directory != self._source.path:
+            self._source.enter(directory, self._sources.open(directory or "/", os.O_PATH | os.O_DIRECTORY))
+            if not os.fstatvfs(self._source.fd).f_flag & os.ST_RDONLY:
+                raise OSError(f"{directory} is not read-only")
+        try:
+            tree = kernel.clone_name(self._source.fd, name)
+        except OSError as error:
+            raise Vanished(error.errno, error.strerror, op.path) from error
+        mode = os.fstat(tree).st_mode
+        if stat.S_ISDIR(mode) or stat.S_ISLNK(mode):
+            os.close(tree)
+            raise Vanished(errno.EEXIST, "it became another thing while the sandbox was being built", op.path)
+        return tree
+
+    def close(self) -> None:
+        self._source.close()
+        self._target.close()
+
+
+class _Directory:
+    """The directory last worked in, open."""
+
+    def __init__(self) -> None:
+        self.path: str | None = None
+        self.fd = -1
+
+    def enter(self, path: str, fd: int) -> None:
+        self.close()
+        self.path, self.fd = path, fd
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+        self.path, self.fd = None, -1
 
 
 def _attach(tree: int, path: str) -> None:
@@ -156,11 +269,11 @@ class _Sources:
         self._roots: list[tuple[str, int]] = [("/", root)]
 
     def keep(self, directory: str) -> None:
-        self._roots.append((directory.rstrip("/") + "/", self._open(directory, os.O_PATH | os.O_DIRECTORY)))
+        self._roots.append((directory.rstrip("/") + "/", self.open(directory, os.O_PATH | os.O_DIRECTORY)))
         self._roots.sort(key=lambda pair: -len(pair[0]))
 
     def clone(self, op: Bind) -> int:
-        fd = self._open(op.path, os.O_PATH)
+        fd = self.open(op.path, os.O_PATH)
         try:
             is_directory = stat.S_ISDIR(os.fstat(fd).st_mode)
             if is_directory != op.directory:
@@ -170,7 +283,7 @@ class _Sources:
         finally:
             os.close(fd)
 
-    def _open(self, path: str, flags: int) -> int:
+    def open(self, path: str, flags: int) -> int:
         slashed = path.rstrip("/") + "/"
         for directory, fd in self._roots:
             if slashed.startswith(directory):

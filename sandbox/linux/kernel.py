@@ -25,6 +25,8 @@ CLONE_NEW = {
 }
 
 AT_FDCWD = -100
+AT_SYMLINK_NOFOLLOW = 0x100
+AT_NO_AUTOMOUNT = 0x800
 AT_EMPTY_PATH = 0x1000
 AT_RECURSIVE = 0x8000
 OPEN_TREE_CLONE = 1
@@ -148,6 +150,13 @@ def clone_tree(fd: int, path: str = "") -> int:
     return _syscall(path or "a copy of a mount", _SYS_OPEN_TREE, fd, os.fsencode(path), flags)
 
 
+def clone_name(directory: int, name: str) -> int:
+    """As `clone_tree`, of one name directly in `directory`; of a link itself, never of its target."""
+    flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT
+    result = int(_libc.syscall(_SYS_OPEN_TREE, directory, os.fsencode(name), flags))
+    return result if result >= 0 else _checked(result, name)
+
+
 def set_mount_attributes(fd: int, path: str, *, add: int = 0, remove: int = 0, propagation: int = 0) -> None:
     """Change the attributes of a mount and of every mount below it, all or none (Linux 5.12)."""
     attributes = struct.pack("<QQQQ", add, remove, propagation, 0)
@@ -159,6 +168,12 @@ def attach_mount(tree: int, target: int) -> None:
     """Put the detached mount `tree` over what the descriptor `target` names."""
     flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH
     _syscall("attaching a mount", _SYS_MOVE_MOUNT, tree, b"", target, b"", flags)
+
+
+def attach_mount_in(tree: int, directory: int, name: str) -> None:
+    """Put the detached mount `tree` at a name directly in `directory`; a link is not followed."""
+    result = int(_libc.syscall(_SYS_MOVE_MOUNT, tree, b"", directory, os.fsencode(name), MOVE_MOUNT_F_EMPTY_PATH))
+    _checked(result, name)
 
 
 def attach_mount_at(tree: int, path: str) -> None:

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import pickle
 import struct
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from sandbox.executed import Executed
 from sandbox.network.policy import Policy
 from sandbox.planning.names import Granted
+from sandbox.planning.ops import Bind, Operation, Origin
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from sandbox.contract import Access, Observer
-    from sandbox.planning.ops import Operation
+    from sandbox.planning.model import Plan
 
 _LENGTH = struct.Struct("<I")
 
@@ -38,6 +40,8 @@ class Spec:
         timeout: seconds for the command, or none; `grace`: seconds between TERM and KILL.
         executed: names no call may make or change.
         granted: what the plan's `Name` and `Names` operations cover.
+        held: the plan, where nothing serves its granted names and an observer answers for their directories; `granted`
+            is empty then.
         staging: an existing empty directory on the file system of the granted names, for what the task makes beside
             them; empty where the plan grants no name.
         network: which hosts, ports and sockets are reached; nothing unless told.
@@ -53,6 +57,7 @@ class Spec:
     grace: float = 5.0
     executed: Executed = field(default_factory=Executed)
     granted: Granted = field(default_factory=Granted)
+    held: Plan | None = None
     staging: str = ""
     network: Policy = field(default_factory=Policy)
 
@@ -94,7 +99,8 @@ class Finished:
         status: the command's wait status, `None` when process 1 went without telling it.
         exec_errno: why the command could not be executed, 0 when it was.
         incomplete: why the trace has a hole, empty when it has none.
-        leftovers: what the task made beside granted names and left there, as it saw the paths.
+        leftovers: what the task made beside granted names and left there, as it saw the paths; in a held directory it
+            is there still.
     """
 
     status: int | None
@@ -117,9 +123,66 @@ class Signal:
 Message = Started | Seen | Failed | Finished | Signal | Spec
 
 
+#: An operation as plain values: its class's name, path, the origin's two, the rest.
+Row = tuple[str, tuple[Any, ...]]
+
+
+def _kinds(above: type[Operation]) -> Iterator[type[Operation]]:
+    for kind in above.__subclasses__():
+        # a class with slots was made twice, and the first has none
+        if "__slots__" in vars(kind):
+            yield kind
+        yield from _kinds(kind)
+
+
+_CLASSES = {kind.__name__: kind for kind in _kinds(Operation)}
+_REST = {
+    name: tuple(one.name for one in fields(kind) if one.name not in {"path", "origin"})
+    for name, kind in _CLASSES.items()
+}
+_VALUES: dict[type[Operation], tuple[str, Callable[[Operation], tuple[Any, ...]]]] = {
+    kind: (name, attrgetter("path", "origin.field", "origin.reason", *_REST[name])) for name, kind in _CLASSES.items()
+}
+# the slots themselves: of binds there may be thousands, and a frozen class's own way takes three times as long
+_BIND_PATH, _BIND_ORIGIN, _BIND_DIRECTORY, _BIND_WRITABLE = (
+    getattr(Bind, name).__set__ for name in ("path", "origin", "directory", "writable")
+)
+_ORIGIN_FIELD, _ORIGIN_REASON = (getattr(Origin, name).__set__ for name in ("field", "reason"))
+
+
+def packed(operations: Iterable[Operation]) -> list[Row]:
+    """Rows to send instead of objects, each of which costs as much to pickle as the mount it stands for."""
+    return [(name, values(operation)) for operation in operations for name, values in (_VALUES[type(operation)],)]
+
+
+def unpacked(rows: Iterable[Row]) -> tuple[Operation, ...]:
+    """The operations again."""
+    made: list[Operation] = []
+    for name, values in rows:
+        origin = object.__new__(Origin)
+        _ORIGIN_FIELD(origin, values[1])
+        _ORIGIN_REASON(origin, values[2])
+        if name == "Bind":
+            bind = object.__new__(Bind)
+            _BIND_PATH(bind, values[0])
+            _BIND_ORIGIN(bind, origin)
+            _BIND_DIRECTORY(bind, values[3])
+            _BIND_WRITABLE(bind, values[4])
+            made.append(bind)
+        else:
+            rest = dict(zip(_REST[name], values[3:], strict=True))
+            made.append(_CLASSES[name](path=values[0], origin=origin, **rest))
+    return tuple(made)
+
+
 def encode(message: Message) -> bytes:
     """One frame."""
-    body = pickle.dumps(message, protocol=5)
+    if isinstance(message, Spec):
+        # the operations apart, as rows
+        bare = replace(message, operations=())
+        body = pickle.dumps((bare, packed(message.operations)), protocol=5)
+    else:
+        body = pickle.dumps(message, protocol=5)
     return _LENGTH.pack(len(body)) + body
 
 
@@ -144,7 +207,10 @@ class Decoder:
 
 def decode(body: bytes) -> Message:
     """A frame's body."""
-    message: Message = pickle.loads(body)  # noqa: S301  both ends are ours
+    message: Message | tuple[Spec, list[Row]] = pickle.loads(body)  # noqa: S301  both ends are ours
+    if isinstance(message, tuple):
+        bare, rows = message
+        return replace(bare, operations=unpacked(rows))
     return message
 
 

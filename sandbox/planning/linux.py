@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from sandbox import globs, paths, writes
@@ -172,9 +173,13 @@ class _Reads:
         self._walled = _walled(request)
         self._temp_root = request.facts.temp_root
         self._workspace = request.config.workspace
+        self._real: dict[str, bool] = {}
 
     def grant(self, entry: str, field: str) -> None:
         """Take one entry of the config."""
+        if globs.is_plain(entry) and entry[0] == "/":
+            self._path(entry, entry.rstrip("/") or "/", field)
+            return
         problem = writes.unusable(entry, field)
         if problem is not None:
             self.refusals.append(problem)
@@ -188,11 +193,20 @@ class _Reads:
         except Refusal as refusal:
             self.refusals.append(writes.placed(refusal, field))
 
+    def _canonical(self, path: str) -> str:
+        """As `paths.canonical`; what lies above is looked at once for all that is in one directory."""
+        above, _, name = path.rpartition("/")
+        if above not in self._real:
+            self._real[above] = paths.canonical(above or "/", self._files) == (above or "/")
+        if self._real[above] and name not in {"", ".", ".."} and self._files.kind(path) is not Kind.LINK:
+            return path
+        return paths.canonical(path, self._files)
+
     def _path(self, grant: str, path: str, field: str) -> None:
-        if paths.canonical(path, self._files) != path:
+        if self._canonical(path) != path:
             self.refusals.append(writes.not_canonical(grant, path, field, self._files))
             return
-        if writes.is_others_temporary(path, self._temp_root, self._workspace):
+        if path.startswith(self._temp_root) and writes.is_others_temporary(path, self._temp_root, self._workspace):
             self.refusals.append(writes.others_temporary(f'grant "{grant}"', self._temp_root, field))
             return
         kind = self._files.kind(path)
@@ -207,13 +221,15 @@ class _Reads:
         if paths.canonical(base, self._files) != base:
             self.refusals.append(writes.not_canonical(grant, base, field, self._files))
             return
-        found = False
+        found, origin = False, Origin(field=field)
         for hit in globs.expand(grant, self._files, skip=self._walled):
-            real = paths.canonical(hit, self._files)
+            real = self._canonical(hit)
             if self._files.kind(real) not in {Kind.FILE, Kind.DIRECTORY}:
                 continue
             found = True
-            self._tree.read(real, Origin(field=field))
+            self._tree.read(real, origin)
+            if real == hit:
+                continue
             for place, target in paths.links_on(hit, self._files):
                 self._tree.link(place, target, _LINK)
         if not found:
@@ -224,9 +240,13 @@ def _walled(request: Request) -> Callable[[str], bool]:
     hidden = frozenset(wall.path for wall in (*request.walls, *request.stores))
     workspace, temp_root = request.config.workspace, request.facts.temp_root
 
+    @functools.cache
+    def inside(directory: str) -> bool:
+        return directory in hidden or any(above in hidden for above in paths.parents(directory))
+
     def walled(path: str) -> bool:
         if writes.is_others_temporary(path, temp_root, workspace):
             return True
-        return path in hidden or any(above in hidden for above in paths.parents(path))
+        return path in hidden or inside(paths.parent(path))
 
     return walled

@@ -64,7 +64,7 @@ class Node:
     always: bool = False  # the cover is laid whether or not anything hides it already
     made: bool = False  # a directory by the time the plan is carried out
     name: Origin | None = None  # served, whatever it becomes
-    patterns: list[Names] = field(default_factory=list)  # of names served, from here on
+    patterns: tuple[Names, ...] = ()  # of names served, from here on
     fresh: bool = False  # what stands there is the sandbox's own
     leads: Origin | None = None  # something is placed below, for this reason
     pinned: Origin | None = None  # read-only though what is around it may be written
@@ -76,7 +76,7 @@ class Node:
         return self.write or self.read
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Task:
     """One place still to be laid out.
 
@@ -103,6 +103,8 @@ class Tree:
         self._granted = Granted()
         self._instead: dict[Names, str] = {}
         self._presented = 0
+        # directories already led to, the root among them: nothing about the way there changes again
+        self._led: dict[str, Node] = {"": self._root}
 
     def read(self, path: str, origin: Origin) -> None:
         """Grant reading of what stands at a path, and everything below it."""
@@ -130,7 +132,7 @@ class Tree:
         """Grant every name that matches; `instead` is advice for where that takes too much."""
         node = self._lead(names.path, names.origin)
         node.way = node.way or names.origin
-        node.patterns.append(names)
+        node.patterns += (names,)
         self._served.append(names)
         self._instead[names] = instead
         self._make_passing(make, names.origin)
@@ -194,11 +196,21 @@ class Tree:
         return node
 
     def _lead(self, path: str, origin: Origin) -> Node:
-        node = self._root
-        for part in paths.parts(path):
-            node.leads = node.leads or origin
-            node = node.children.setdefault(part, Node())
-        return node
+        above, _, name = path.rpartition("/")
+        node = self._led.get(above)
+        if node is None:
+            node = self._root
+            for part in paths.parts(above):
+                node.leads = node.leads or origin
+                node = node.children.setdefault(part, Node())
+            self._led[above] = node
+        if not name:
+            return node
+        node.leads = node.leads or origin
+        found = node.children.get(name)
+        if found is None:
+            found = node.children[name] = Node()
+        return found
 
     def _mark_made(self, path: str) -> None:
         node = self._root
@@ -212,6 +224,9 @@ class Tree:
         todo = [_Task("/", self._root, Reach.READ, Reach.READ, origin)]
         while todo:
             task = todo.pop()
+            if task.node.read is not None and self._is_lone_file(task):
+                yield Bind(path=task.path, origin=task.node.read, directory=False)
+                continue
             placed, below = self._place(task)
             yield from placed
             todo.extend(reversed(below))
@@ -242,6 +257,17 @@ class Tree:
         else:
             placed, below = self._open(_Task(task.path, node, laid, content, origin), placed)
         return [*placed, *node.patterns], below
+
+    def _is_lone_file(self, task: _Task) -> bool:
+        """Whether a file in a cover has no mark but a grant to read it, which leaves nothing to weigh."""
+        node = task.node
+        return (
+            task.laid is Reach.HIDDEN
+            and task.content is Reach.HIDDEN
+            and not (node.children or node.hide or node.write or node.link or node.pinned or node.patterns or node.made)
+            and not self._granted
+            and self._files.kind(task.path) is Kind.FILE
+        )
 
     def _is_served(self, task: _Task) -> bool:
         if task.node.name is not None:
