@@ -38,6 +38,7 @@ class Passing:
         every = tuple(operations)
         stays = [one.path for one in every if isinstance(one, Make) and not one.passing]
         holders = {one.path if isinstance(one, Names) else paths.parent(one.path) for one in every if _serves(one)}
+        holders |= {one.path for one in every if isinstance(one, Make) and one.passing}
         with self._lock:
             made = make(every)
             mine = {path for path in made if not any(paths.at_or_under(other, path) for other in stays)}

@@ -203,12 +203,12 @@ class Doors:
             self._callers.do(lambda: self._notified(seen))
 
     def _notified(self, seen: notification.Notification) -> None:
-        refused = False
+        refused = 0
         try:
             refused = self._recorder.notified(seen)
         except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
             self._missed(error)
-        answer = notification.fail(seen.id, errno.EROFS) if refused else notification.go_on(seen.id)
+        answer = notification.fail(seen.id, refused) if refused else notification.go_on(seen.id)
         try:
             fcntl.ioctl(self._listener, notification.SEND, bytearray(answer))
         except OSError as error:

@@ -19,7 +19,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from sandbox.linux import kernel
-from sandbox.planning.ops import Bind, Cover, Empty, Fresh, Link, Operation, Seal, Way
+from sandbox.planning.ops import Absent, Bind, Cover, Empty, Fresh, Link, Operation, Seal, Way
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,8 +142,8 @@ def _place_all(
             tree = taken[op.path] if op.path in taken else _read_only(op, sources)
             if tree >= 0:
                 _attach(tree, top + op.path)
-        elif isinstance(op, (Empty, Seal)) and op.laid_over:
-            _attach(kernel.clone_tree(shown, op.path.lstrip("/")), top + op.path)
+        elif isinstance(op, (Empty, Seal, Absent)) and op.laid_over:
+            _lay_over(op, shown, top)
     files.close()
 
 
@@ -255,6 +255,18 @@ class _Directory:
         self.path, self.fd = None, -1
 
 
+def _lay_over(op: Empty | Seal | Absent, shown: int, top: str) -> None:
+    try:
+        _attach(kernel.clone_tree(shown, op.path.lstrip("/")), top + op.path)
+    except FileNotFoundError:
+        # gone meanwhile: there is nothing to lay it over
+        if not isinstance(op, Absent):
+            raise
+    except NotADirectoryError as error:
+        what = "it became another thing while the sandbox was being built"
+        raise Vanished(error.errno, what, op.path) from error
+
+
 def _attach(tree: int, path: str) -> None:
     try:
         kernel.attach_mount_at(tree, path)
@@ -304,9 +316,9 @@ def plain_cover(operations: tuple[Operation, ...]) -> int:
     made: set[str] = {""}
     for op in operations:
         relative = op.path.strip("/")
-        if isinstance(op, (Cover, Way, Empty)) or (isinstance(op, Bind) and op.directory):
+        if isinstance(op, (Cover, Way, Empty)) or (isinstance(op, (Bind, Absent)) and op.directory):
             _directory(mount, relative, made)
-        elif isinstance(op, (Bind, Seal, Link)):
+        elif isinstance(op, (Bind, Seal, Link, Absent)):
             _directory(mount, os.path.dirname(relative), made)
             if relative in made:
                 continue
@@ -314,7 +326,7 @@ def plain_cover(operations: tuple[Operation, ...]) -> int:
             if isinstance(op, Link):
                 os.symlink(op.target, relative, dir_fd=mount)
             else:
-                mode = 0o000 if isinstance(op, Seal) else 0o444
+                mode = 0o000 if isinstance(op, (Seal, Absent)) else 0o444
                 os.close(os.open(relative, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode, dir_fd=mount))
     kernel.set_mount_attributes(mount, "", add=kernel.MOUNT_ATTR_RDONLY)
     return mount

@@ -19,6 +19,7 @@ from sandbox.linux.walking import walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from sandbox.linux.holding import Holding
     from sandbox.linux.notification import Notification
     from sandbox.linux.numbers import Architecture
 
@@ -60,6 +61,7 @@ class Recorder:
     Args:
         served: whether anything may be done with a path: notified calls on it are not collected.
         executed: names no call may make or change.
+        holding: answers for held directories, where there are any.
 
     Attributes:
         incomplete: why something was missed, empty while nothing was.
@@ -71,10 +73,12 @@ class Recorder:
         *,
         served: Callable[[str], bool] = lambda _path: False,
         executed: Executed | None = None,
+        holding: Holding | None = None,
     ) -> None:
         self._architecture = architecture
         self._served = served
         self._executed = executed or Executed()
+        self._holding = holding
         self._known: set[tuple[str, Intent, str, str, bool]] = set()
         self._new: list[Access] = []
         self._text = 0
@@ -92,30 +96,39 @@ class Recorder:
         del self._new[:count]
         return new
 
-    def notified(self, notification: Notification) -> bool:
-        """A call that waits at the listener; whether it is to be refused for a name it would make or change."""
+    def notified(self, notification: Notification) -> int:
+        """A call that waits at the listener; the errno it is to be refused with, 0 to let it go on."""
         call = syscalls.by_number(self._architecture, notification.number)
         if call is None or notification.pid == 0:
             why = f"a notified call could not be attributed (number {notification.number})"
             self.incomplete = self.incomplete or why
-            return False
-        refused = brings = False
+            return 0
+        answer, brings = 0, False
+        going: list[tuple[Intent, str]] = []
         try:
             for named in _paths(self._architecture, notification.pid, call, notification.args):
                 for place in _left_again(notification.pid, named.spelled):
                     self._add(notification.pid, call.name, Intent.PROBE, named.asked, place, follows=True)
                 barred = self._bars(call.name, named, brings=brings)
                 brings = named.intent is Intent.REMOVE and os.path.isdir(named.path)
-                refused = refused or barred
-                if barred or not self._served(named.path):
-                    pid, asked, path = notification.pid, named.asked, named.path
-                    self._add(pid, call.name, named.intent, asked, path, follows=named.follows, refused=barred)
+                held = 0 if self._holding is None else self._holding.answer(call.name, named.intent, named.path)
+                refusal = errors.EROFS if barred else held
+                answer = answer or refusal
+                going.append((named.intent, named.path))
+                if refusal or not self._served(named.path):
+                    pid, asked, path, why = notification.pid, named.asked, named.path, errors.errorcode.get(refusal, "")
+                    self._add(
+                        pid, call.name, named.intent, asked, path, follows=named.follows, errno=why, refused=barred
+                    )
+            if self._holding is not None and not answer:
+                self._holding.note(going)
         except Gone:
-            return refused
+            return answer
         except Exception as error:  # noqa: BLE001  it forbade being read, or whatever: what it names could be anything
             self.incomplete = self.incomplete or f"a call could not be read ({error})"
-            return bool(self._executed) and syscalls.may_write(call, notification.args)
-        return refused
+            watched = bool(self._executed) or self._holding is not None
+            return errors.EROFS if watched and syscalls.may_write(call, notification.args) else 0
+        return answer
 
     def _bars(self, call: str, named: _Named, *, brings: bool) -> bool:
         if not self._executed:
@@ -172,7 +185,16 @@ class Recorder:
         return call.name, list(_paths(self._architecture, thread, call, registers, every=True))
 
     def _add(
-        self, pid: int, operation: str, intent: Intent, asked: str, path: str, *, follows: bool, refused: bool = False
+        self,
+        pid: int,
+        operation: str,
+        intent: Intent,
+        asked: str,
+        path: str,
+        *,
+        follows: bool,
+        errno: str = "",
+        refused: bool = False,
     ) -> None:
         exists = os.path.lexists(path)
         key = (operation, intent, asked, path, exists)
@@ -192,7 +214,7 @@ class Recorder:
                 asked=asked,
                 path=path,
                 exists=exists,
-                errno="EROFS" if refused else "",
+                errno=errno,
                 follows=follows,
                 refused=refused,
             )

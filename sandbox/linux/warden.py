@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract import Observer
+    from sandbox.linux.holding import Holding
     from sandbox.linux.messages import Spec
     from sandbox.linux.numbers import Architecture
     from sandbox.linux.prepared import Prepared
@@ -47,6 +48,14 @@ def send(control: socket.socket, message: Failed | Finished | Seen | Started) ->
         os._exit(1)
 
 
+def _holding(spec: Spec) -> Holding | None:
+    if spec.held is None or spec.observer == "none":
+        return None
+    from sandbox.linux.holding import Holding  # noqa: PLC0415  start-up time: names are served by the mask
+
+    return Holding(spec.held)
+
+
 class Warden:
     """The state of one task, from the anchor to the last reaped process."""
 
@@ -58,7 +67,13 @@ class Warden:
         self._anchor = prepared.anchor
         self._wake = wake
         self._architecture: Architecture = ARCHITECTURES[os.uname().machine]
-        self._recorder = Recorder(self._architecture, served=spec.granted.served, executed=spec.executed)
+        self._holding = _holding(spec)
+        self._recorder = Recorder(
+            self._architecture,
+            served=spec.granted.served if self._holding is None else self._holding.served,
+            executed=spec.executed,
+            holding=self._holding,
+        )
         self._doors = Doors(
             spec.operations,
             spec.boundary,
@@ -271,6 +286,8 @@ class Warden:
             send(self._control, self._failure or Failed(reason="the sandbox's end was never seen"))
             return
         leftovers = self._doors.close()
+        if self._holding is not None:
+            leftovers += self._holding.leftovers()
         if accesses := self._recorder.drain():
             send(self._control, Seen(accesses=accesses))
         # process 1 takes the command with it, and tells of no end

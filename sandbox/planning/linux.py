@@ -9,6 +9,7 @@ from sandbox import globs, paths, writes
 from sandbox.errors import Refusal, RequestRefused
 from sandbox.executed import Executed, existing
 from sandbox.facts import Kind
+from sandbox.planning.held import hold
 from sandbox.planning.model import Plan
 from sandbox.planning.names import Granted
 from sandbox.planning.ops import Name, Names, Origin
@@ -36,13 +37,14 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/etc", "/nix/store", "/gnu/store")
 _LINK = Origin(reason="what is granted is reached through this link")
 
 
-def plan(request: Request, files: Files, *, temp: str | None = None) -> Plan:
+def plan(request: Request, files: Files, *, temp: str | None = None, served: bool = True) -> Plan:
     """Lay out the file system of one attempt; nothing is created.
 
     Args:
         request: what may be reached.
         files: the host's file system, as it is now.
         temp: the task's own temporary directory, canonical.
+        served: whether something serves what is granted by name; where nothing does, its directories are held.
 
     Raises:
         RequestRefused: with every reason found, in the order of the config.
@@ -55,7 +57,9 @@ def plan(request: Request, files: Files, *, temp: str | None = None) -> Plan:
         tree.write(temp, _TEMP, directory=True)
     judge = writes.Judge(config=config, facts=request.facts, files=files, walls=request.walls, stores=request.stores)
     grants, refused = judge.judge()
-    executed = _write(request, files, tree, grants)
+    executed = _write(request, files, tree, grants, served=served)
+    if not served:
+        refused = (*refused, *hold(request, files, tree, executed))
     reads = _Reads(request, files, tree)
     for index, entry in enumerate(config.allow_read):
         reads.grant(entry, f"allowRead[{index}]")
@@ -107,7 +111,7 @@ def _only_what_starts(files: Files, tree: Tree) -> None:
             tree.read(path, _STARTS)
 
 
-def _write(request: Request, files: Files, tree: Tree, grants: tuple[WriteGrant, ...]) -> Executed:
+def _write(request: Request, files: Files, tree: Tree, grants: tuple[WriteGrant, ...], *, served: bool) -> Executed:
     """Everything that may be written: each grant, but for those another covers."""
     # what packages link to is a place of its own: a pattern that begins around it stays out of it
     kept = {read.path for read in request.reads if files.kind(read.path) is Kind.DIRECTORY}
@@ -125,17 +129,20 @@ def _write(request: Request, files: Files, tree: Tree, grants: tuple[WriteGrant,
             every.append(Names(path=grant.path, pattern=grant.pattern, without=tuple(sorted(without)), origin=origin))
             tree.pattern(every[-1], make=grant.make, instead=grant.instead)
     heads = tuple(dict.fromkeys(one.path for one in every))
-    served = Granted((*names, *every), executed=Executed(heads=heads, git_config=request.config.git_config))
+    granted = Granted((*names, *every), executed=Executed(heads=heads, git_config=request.config.git_config))
     bound = []
     for grant in grants:
         if grant.kind not in {"directory", "file"}:
             continue
-        if any(map(served.granted, paths.parents(grant.path))):
+        if any(map(granted.granted, paths.parents(grant.path))):
             tree.make(grant.make, Origin(field=grant.field))
             continue
         bound.append(grant.path)
         tree.write(grant.path, Origin(field=grant.field), directory=grant.kind == "directory", make=bool(grant.make))
-    return _pin(request, files, tree, bound, names=tuple(name.path for name in names), heads=heads)
+    named = tuple(name.path for name in names)
+    # what serves names keeps those other programs execute as they are; where nothing does, mounts have to
+    over = bound if served else [*bound, *(path for path in named if files.kind(path) is Kind.DIRECTORY)]
+    return _pin(request, files, tree, bound, over, names=named, heads=heads)
 
 
 def _covers(directory: str, grant: WriteGrant) -> bool:
@@ -143,7 +150,14 @@ def _covers(directory: str, grant: WriteGrant) -> bool:
 
 
 def _pin(
-    request: Request, files: Files, tree: Tree, bound: list[str], *, names: tuple[str, ...], heads: tuple[str, ...]
+    request: Request,
+    files: Files,
+    tree: Tree,
+    bound: list[str],
+    over: list[str],
+    *,
+    names: tuple[str, ...],
+    heads: tuple[str, ...],
 ) -> Executed:
     """Have the names other programs execute stay as they are where the task may write."""
     git_config = request.config.git_config
@@ -154,7 +168,7 @@ def _pin(
         real = paths.canonical(path, files)
         if files.kind(real) in {Kind.FILE, Kind.DIRECTORY}:
             # the outermost: a grant inside another is no mount of its own
-            holder = min((grant for grant in bound if paths.under(real, grant)), key=len, default=None)
+            holder = min((grant for grant in over if paths.under(real, grant)), key=len, default=None)
             if holder is not None:
                 tree.pin(real, Origin(reason=f"other programs execute what {paths.name(path)} says"), below=holder)
     # what is made beside a name may be moved into it, with all that is in there

@@ -10,7 +10,7 @@ from sandbox.contract import Reach
 from sandbox.executed import Executed
 from sandbox.facts import Kind
 from sandbox.planning.names import Granted
-from sandbox.planning.ops import Bind, Cover, Empty, Fresh, Link, Make, Name, Names, ReadOnlyRoot, Way
+from sandbox.planning.ops import Bind, Cover, Empty, Fresh, Held, Link, Make, Name, Names, ReadOnlyRoot, Way
 
 if TYPE_CHECKING:
     from sandbox.facts import Files
@@ -27,6 +27,7 @@ class Plan:
         inert: grants that name nothing on the host, each as its field and its path.
         executed: names no task makes or changes, wherever it may write.
         granted: what the operations grant by name.
+        held: the directories that are writable for such names, because nothing serves them.
     """
 
     operations: tuple[Operation, ...]
@@ -35,6 +36,8 @@ class Plan:
     inert: tuple[tuple[str, str], ...] = ()
     executed: Executed = field(default_factory=Executed)
     granted: Granted = field(init=False, repr=False, compare=False)
+    held: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _patterns: tuple[tuple[Names, Granted], ...] = field(init=False, repr=False, compare=False)
     _at: dict[str, Operation] = field(init=False, repr=False, compare=False)
     _placed: dict[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
 
@@ -46,6 +49,10 @@ class Plan:
             if path != "/" and not isinstance(operation, Name):
                 placed.setdefault(paths.parent(path), []).append(paths.name(path))
         object.__setattr__(self, "granted", Granted(self.operations, executed=self.executed))
+        patterns = (one for one in self.operations if isinstance(one, Names))
+        each = tuple((one, Granted((one,), executed=self.executed)) for one in patterns)
+        object.__setattr__(self, "_patterns", each)
+        object.__setattr__(self, "held", tuple(path for path, one in at.items() if isinstance(one, Held)))
         object.__setattr__(self, "_at", at)
         object.__setattr__(self, "_placed", {path: tuple(sorted(names)) for path, names in placed.items()})
 
@@ -55,12 +62,8 @@ class Plan:
         if found is not None:
             return found
         found = next(self._at[above] for above in paths.parents(real) if above in self._at)
-        if isinstance(found, (Cover, Way)) and self.granted.served(real):
-            return next(
-                one
-                for one in self.operations
-                if isinstance(one, Names) and Granted((one,), executed=self.executed).served(real)
-            )
+        if self._offers(found) and self.granted.served(real):
+            return next(one for one, alone in self._patterns if alone.served(real))
         return found
 
     def beside(self, real: str) -> bool:
@@ -69,7 +72,7 @@ class Plan:
 
     def stages(self, real: str) -> bool:
         """Whether what the task makes in a directory may be kept apart from the host."""
-        return isinstance(self.decided_by(real), (Cover, Way)) and self.granted.stages(real)
+        return self._offers(self.decided_by(real)) and self.granted.stages(real)
 
     def leads(self, real: str) -> bool:
         """Whether a directory at a path may be made on the way to a name a pattern grants."""
@@ -77,7 +80,15 @@ class Plan:
 
     def _unplaced(self, real: str) -> bool:
         found = self.decided_by(real) if self.granted else None
-        return isinstance(found, (Cover, Way)) and found.path != real
+        return found is not None and self._offers(found) and found.path != real
+
+    def _offers(self, operation: Operation) -> bool:
+        """Whether granted names may stand where an operation decides."""
+        return isinstance(operation, Held if self.held else (Cover, Way))
+
+    def holder(self, real: str) -> str:
+        """The held directory a path lies in, however deep; empty when there is none."""
+        return next((above for above in paths.parents(real) if above in self.held), "") if self.held else ""
 
     def reach(self, real: str) -> Reach:
         """What the task can do with a path that has no link left."""
@@ -87,6 +98,8 @@ class Plan:
                 return Reach.READ
             case Name() | Names():
                 return Reach.READ if self.executed.protects(real) else Reach.NAME
+            case Held():
+                return Reach.READ if operation.path == real else Reach.HIDDEN
             case Bind(writable=writable):
                 return Reach.WRITE if writable and not self.executed.protects(real) else Reach.READ
             case Cover() | Way() | Empty() | Link() if operation.path == real:

@@ -143,6 +143,36 @@ class Seal(Operation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Held(Bind):
+    """The host's directory of granted names, writable for want of anything that serves them.
+
+    Whatever else is in it at the start is placed by a later operation. What comes to be there later is hidden, but for
+    what the task makes: no mount keeps that, an observer answers for it at the call.
+    """
+
+    def describe(self) -> str:
+        return f"bind directory {shown(self.path)} writable for the names granted in it, and hold what else is there"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absent(Operation):
+    """Something of the host's in a held directory that does not exist for the task, though it is listed there.
+
+    Attributes:
+        directory: laid over with an empty directory, else with a file nobody may open.
+        laid_over: whether anything is; over a link nothing can be, and the observer alone answers for it.
+    """
+
+    directory: bool
+    laid_over: bool = True
+
+    def describe(self) -> str:
+        over = "an empty directory" if self.directory else "a file nobody may open"
+        how = f"lay {over} over" if self.laid_over else "refuse every call on"
+        return f"{how} {shown(self.path)}, which does not exist for the task"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Name(Operation):
     """One name of the host, served for reading and writing: whatever it is or becomes, everything below it included.
 

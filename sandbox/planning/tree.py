@@ -6,8 +6,9 @@ Rule 3: what is hidden by name rests on a cover around it. Only in a writable di
 file system's root where it is shown, is it laid over instead.
 Rule 4: a bind that adds nothing to what already stands there is left out, but for the directories above a pin,
 which have to be mounts so that they cannot be renamed away.
-Rule 5: a readable directory in which granted names may stand is presented: a cover, its other children bound one by
-one. Nothing is placed at a granted name or below it.
+Rule 5: a directory held for the names granted in it is writable; each other entry it has is placed as if it were not.
+Rule 6: where names are served, a readable directory in which granted names may stand is presented: a cover, its other
+children bound one by one. Nothing is placed at a granted name or below it.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from sandbox.errors import Refusal
 from sandbox.facts import Kind
 from sandbox.planning.names import Granted
 from sandbox.planning.ops import (
+    Absent,
     Bind,
     Cover,
     Empty,
     Fresh,
+    Held,
     Link,
     Make,
     Name,
@@ -37,7 +40,7 @@ from sandbox.planning.ops import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from sandbox.executed import Executed
     from sandbox.facts import Files
@@ -69,6 +72,7 @@ class Node:
     leads: Origin | None = None  # something is placed below, for this reason
     pinned: Origin | None = None  # read-only though what is around it may be written
     holds: Origin | None = None  # something below is pinned
+    held: Origin | None = None  # writable for the names granted in it
 
     @property
     def granted(self) -> Origin | None:
@@ -81,7 +85,7 @@ class _Task:
     """One place still to be laid out.
 
     `laid` is what stands there because of the directories above: the reach of a real mount, or
-    `HIDDEN` for the inside of a cover. `content` is what the marks above give it.
+    `HIDDEN` for the inside of a cover. `content` is what the marks above give it. `held`: the directory is.
     """
 
     path: str
@@ -89,6 +93,7 @@ class _Task:
     laid: Reach
     content: Reach
     origin: Origin
+    held: bool = False
 
 
 class Tree:
@@ -103,6 +108,7 @@ class Tree:
         self._granted = Granted()
         self._instead: dict[Names, str] = {}
         self._presented = 0
+        self._holds = False
         # directories already led to, the root among them: nothing about the way there changes again
         self._led: dict[str, Node] = {"": self._root}
 
@@ -147,6 +153,25 @@ class Tree:
             self._node(path)
             self._mark_made(path)
             self._makes.setdefault(path, Make(path=path, origin=origin, passing=True))
+
+    @property
+    def served(self) -> tuple[Name | Names, ...]:
+        """What was granted by name."""
+        return tuple(self._served)
+
+    def hold(self, path: str, origin: Origin, *, make: Iterable[str] = ()) -> None:
+        """Have a directory be writable for the names granted in it, but for all else it has.
+
+        Args:
+            path: it exists, or is marked to be made.
+            origin: the grant.
+            make: directories to make in it, so that they can be laid over.
+        """
+        node = self._lead(path, origin)
+        node.held = node.held or origin
+        self._holds = True
+        for directory in make:
+            self._make_passing(directory, origin)
 
     def way(self, path: str, origin: Origin) -> None:
         """Have a directory exist, whatever is in it."""
@@ -235,27 +260,25 @@ class Tree:
         node = task.node
         if self._is_served(task):
             # whatever else is granted there is part of it
-            return [] if node.name is None else [Name(path=task.path, origin=node.name)], []
-        if node.link is not None and task.laid is Reach.HIDDEN:
+            placed: list[Operation] = [] if node.name is None else [Name(path=task.path, origin=node.name)]
+            if not self._holds or node.holds is None or self._files.kind(task.path) is not Kind.DIRECTORY:
+                return placed, []
+            # what other programs execute in there has to be laid over
+            return self._open(_Task(task.path, node, Reach.READ, Reach.WRITE, node.holds), placed)
+        if node.link is not None and (task.laid is Reach.HIDDEN or task.held):
             return [Link(path=task.path, target=node.link[0], origin=node.link[1])], []
-        content, origin = task.content, task.origin
-        if node.hide is not None and node.hidden_by is not None:
-            content, origin = Reach.HIDDEN, node.hidden_by
-        if node.write is not None:
-            content, origin = Reach.WRITE, node.write
-        elif node.read is not None and content is Reach.HIDDEN:
-            content, origin = Reach.READ, node.read
-        if node.pinned is not None and content is Reach.WRITE:
-            content, origin = Reach.READ, node.pinned
+        content, origin = _content(task)
         laid = task.laid
-        placed: list[Operation] = []
+        placed = []
         if node.hide == "content" and (node.always or task.content is not Reach.HIDDEN):
             placed.append(Cover(path=task.path, origin=node.hidden_by or origin))
             laid = Reach.HIDDEN
-        if content is Reach.HIDDEN:
+        if node.held is not None and content is not Reach.WRITE:
+            placed, below = self._hold(_Task(task.path, node, laid, content, origin), placed, node.held)
+        elif content is Reach.HIDDEN:
             placed, below = self._hidden(task, placed, origin)
         else:
-            placed, below = self._open(_Task(task.path, node, laid, content, origin), placed)
+            placed, below = self._open(_Task(task.path, node, laid, content, origin, held=task.held), placed)
         return [*placed, *node.patterns], below
 
     def _is_lone_file(self, task: _Task) -> bool:
@@ -272,7 +295,30 @@ class Tree:
     def _is_served(self, task: _Task) -> bool:
         if task.node.name is not None:
             return True
+        if not self._granted:
+            return False
         return task.node.write is None and task.content is not Reach.WRITE and self._granted.granted(task.path)
+
+    def _hold(self, task: _Task, placed: list[Operation], reason: Origin) -> tuple[list[Operation], list[_Task]]:
+        path, children = task.path, task.node.children
+        placed.append(Held(path=path, origin=reason, directory=True, writable=True))
+        content, origin, entries = task.content, task.origin, set(self._files.entries(path))
+        below = [
+            _Task(paths.join(path, name), children.get(name) or Node(), Reach.WRITE, content, origin, held=True)
+            for name in sorted({*entries, *children})
+            # over what is not there nothing can be laid
+            if name in entries or children[name].made or children[name].name is not None
+        ]
+        self._presented += len(below)
+        if self._presented > PRESENTED_LIMIT:
+            raise Refusal(
+                f"names are granted in {path}, which together with others like it has more than {PRESENTED_LIMIT} "
+                "entries to hold, and nothing serves names here",
+                field=reason.field,
+                code=refusals.TOO_MUCH,
+                hint="make /dev/fuse available to this user, or grant directories, with a trailing slash",
+            )
+        return placed, below
 
     def _hidden(self, task: _Task, placed: list[Operation], origin: Origin) -> tuple[list[Operation], list[_Task]]:
         node, path = task.node, task.path
@@ -281,6 +327,10 @@ class Tree:
             if reason is not None:
                 inside: type[Operation] = Fresh if node.fresh else Way
                 placed.append((inside if task.laid is Reach.HIDDEN else Cover)(path=path, origin=reason))
+            elif task.held:
+                kind = Kind.DIRECTORY if node.made else self._files.kind(path)
+                directory, laid_over = kind is Kind.DIRECTORY, kind is not Kind.LINK
+                placed.append(Absent(path=path, origin=origin, directory=directory, laid_over=laid_over))
             elif task.content is not Reach.HIDDEN and (node.hide == "blank" or task.laid is not Reach.HIDDEN):
                 blank = Empty if self._files.kind(path) is Kind.DIRECTORY else Seal
                 placed.append(blank(path=path, origin=origin, laid_over=task.laid is not Reach.HIDDEN))
@@ -297,11 +347,13 @@ class Tree:
         kind = Kind.DIRECTORY if node.made else self._files.kind(path)
         writable = task.content is Reach.WRITE
         if kind is Kind.LINK:
-            if task.laid is Reach.HIDDEN:
+            if task.laid is Reach.HIDDEN or task.held:
                 placed.append(Link(path=path, target=self._files.readlink(path), origin=origin))
             return placed, []
         if kind is not Kind.DIRECTORY:
             wanted = kind is Kind.FILE or (kind is Kind.OTHER and node.granted is not None)
+            if task.held and not wanted:
+                placed.append(Absent(path=path, origin=origin, directory=False))
             if wanted and task.laid is not task.content:
                 placed.append(Bind(path=path, origin=origin, directory=False, writable=writable))
             return placed, []
@@ -328,19 +380,24 @@ class Tree:
         """Whether something in a readable directory is hidden by name, so that no bind may show it whole."""
         if task.path == "/":
             return False
-        if self._granted.stages(task.path) or self._granted.leads(task.path):
+        if not self._holds and (self._granted.stages(task.path) or self._granted.leads(task.path)):
             return True
         if task.laid is not Reach.HIDDEN:
-            return any(_hides_a_name(child) for child in task.node.children.values())
+            return any(self._hides_a_name(child) for child in task.node.children.values())
         todo = list(task.node.children.values())
         while todo:
             node = todo.pop()
-            if _hides_a_name(node):
+            if self._hides_a_name(node):
                 return True
             # a writable directory is bound whole, and a cover within a bind holds what it hides itself
             if node.write is None and node.hide != "content":
                 todo.extend(node.children.values())
         return False
+
+    def _hides_a_name(self, node: Node) -> bool:
+        if node.name is not None or node.patterns:
+            return not self._holds
+        return node.hide in {"absent", "blank"} and node.granted is None
 
     def _count(self, directory: str, entries: int) -> None:
         """Hold what patterns have presented within bounds."""
@@ -358,7 +415,15 @@ class Tree:
             )
 
 
-def _hides_a_name(node: Node) -> bool:
-    if node.name is not None or node.patterns:
-        return True
-    return node.hide in {"absent", "blank"} and node.granted is None
+def _content(task: _Task) -> tuple[Reach, Origin]:
+    """What the marks at a place and above it give, and which of them."""
+    node, content, origin = task.node, task.content, task.origin
+    if node.hide is not None and node.hidden_by is not None:
+        content, origin = Reach.HIDDEN, node.hidden_by
+    if node.write is not None:
+        content, origin = Reach.WRITE, node.write
+    elif node.read is not None and content is Reach.HIDDEN:
+        content, origin = Reach.READ, node.read
+    if node.pinned is not None and content is Reach.WRITE:
+        content, origin = Reach.READ, node.pinned
+    return content, origin
