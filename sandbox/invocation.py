@@ -9,16 +9,16 @@ import signal
 import threading
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
-from sandbox import environment, making, outcome, staging, surroundings, temporary
+from sandbox import environment, making, outcome, setaside, staging, surroundings, temporary
 from sandbox.errors import NotStarted, SandboxError
 from sandbox.host import HostFiles, Snapshot
 from sandbox.judge.verdict import Judge
 from sandbox.linux.messages import Spec
 from sandbox.network import policies
 from sandbox.planning import linux
+from sandbox.planning.names import Granted
 from sandbox.running import Attempt, Report, Stream
 from sandbox.secrets import masker
-from sandbox.setaside import set_aside
 from sandbox.tools import find_bwrap
 
 if TYPE_CHECKING:
@@ -136,9 +136,10 @@ class Run:
         staging.sweep(self._request.workspace_root)
         held: making.Held | None = None
         try:
-            planned = linux.plan(self._request, Snapshot(), temp=temp)
-            if planned.granted:
-                _served(observer)
+            planned = linux.plan(self._request, Snapshot(), temp=temp, served=serving(observer))
+            if planned.held:
+                observer = _watched(planned, observer)
+            elif planned.granted:
                 self._area = staging.make(self._request.workspace_root)
             made, held = making.PASSING.make(planned.operations)
             if self._area is not None:
@@ -159,7 +160,8 @@ class Run:
                 operations=planned.operations,
                 boundary=(boundary.project, *boundary.withheld),
                 executed=planned.executed,
-                granted=planned.granted,
+                granted=Granted() if planned.held else planned.granted,
+                held=planned if planned.held else None,
                 command=("/bin/sh", "-c", "--", self._command),
                 environment=variables,
                 cwd=cwd,
@@ -170,13 +172,11 @@ class Run:
             )
             report = self._attempts(spec, judge)
             if report.started is not None:
-                self._set_aside(planned)
-            for path in report.finished.leftovers if report.finished is not None else ():
-                self._tell(judge.left(path))
+                self._clear(planned, judge, report.finished.leftovers if report.finished is not None else ())
             if report.started is None:
                 making.take_back(made)
             after = surroundings.aftermath(cwd, report.tail)
-            return outcome.settle(report, judge, tuple(self._violations), after=after)
+            return outcome.settle(report, judge, tuple(self._violations), after=after, held=bool(planned.held))
         finally:
             temporary.remove(temp)
             if self._area is not None:
@@ -184,10 +184,19 @@ class Run:
             if held is not None:
                 held.release()
 
-    def _set_aside(self, planned: Plan) -> None:
-        root, temp_root = self._request.workspace_root, self._request.facts.temp_root
-        for violation in set_aside(planned.executed, workspace=root, temp_root=temp_root, files=HostFiles()):
+    def _clear(self, planned: Plan, judge: Judge, leftovers: tuple[str, ...]) -> None:
+        """Take away what the task left where it may leave nothing."""
+        shelf, files = setaside.Shelf(self._request.facts.temp_root), HostFiles()
+        for violation in setaside.set_aside(planned, workspace=self._request.workspace_root, shelf=shelf, files=files):
             self._tell(violation)
+        for path in leftovers:
+            if not planned.held:
+                self._tell(judge.left(path))
+            elif os.path.lexists(path):
+                self._tell(judge.left(path, fate=shelf.put(path)))
+        if self._options.get("observer") == "none":
+            for path in setaside.unknown(planned, files):
+                self._tell(judge.left(path, fate="stays, for nobody saw who made it"))
 
     def _tell(self, violation: Violation | None) -> None:
         if violation is None:
@@ -238,21 +247,30 @@ def _stream(descriptor: int | None, heard: Callable[[bytes], object] | None, *, 
     return Stream(heard, keep) if descriptor is None else descriptor
 
 
-def _served(observer: str) -> None:
-    """Refuse names where nothing can serve them."""
-    hint = "grant directories instead, with a trailing slash"
-    if observer in ("notify", "none"):
-        raise NotStarted(
-            f"write grants of names are served through the mask, which the observer {observer} does without",
-            hint=f"use the observer auto, or {hint}",
-        )
+def serving(observer: str) -> bool:
+    """Whether granted names can be served here, under an observer as it was asked for."""
+    if observer == "mask":
+        return True  # the sandbox itself says why not, should there be none
+    if observer != "auto":
+        return False
     try:
         os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
-    except OSError as error:
+    except OSError:
+        return False
+    return True
+
+
+def _watched(planned: Plan, observer: str) -> str:
+    """The observer that answers for held directories; without one, mounts alone must be enough."""
+    if observer != "none":
+        return "notify"
+    kept = setaside.beside(planned)
+    if kept:
         raise NotStarted(
-            f"write grants of names need /dev/fuse, which cannot be opened: {error.strerror}",
-            hint=f"make /dev/fuse available to this user, or {hint}",
-        ) from error
+            f"the observer none keeps nobody from {kept}, which lies beside a granted name, once the host replaces it",
+            hint="use the observer auto, or grant directories instead, with a trailing slash",
+        )
+    return observer
 
 
 def _executable(command: str, variables: Mapping[str, str]) -> None:

@@ -36,7 +36,9 @@ def not_started(error: SandboxError) -> RunResult:
     )
 
 
-def settle(report: Report, judge: Judge, violations: tuple[Violation, ...], *, cwd: str) -> RunResult:
+def settle(
+    report: Report, judge: Judge, violations: tuple[Violation, ...], *, cwd: str, held: bool = False
+) -> RunResult:
     """Judge an attempt that was made.
 
     A pass needs a command that ended with 0, no violation and a complete trace, unless no trace was asked for.
@@ -78,7 +80,7 @@ def settle(report: Report, judge: Judge, violations: tuple[Violation, ...], *, c
         trace=trace,
         trace_reason=why,
         protections=Protections(
-            filesystem="full",
+            filesystem="weaker" if held else "full",
             network="full",
             sockets="full",
             observer=_STRENGTH[observer],

@@ -1,4 +1,4 @@
-"""EFFECT: takes what a run left under names other programs execute out of the workspace, without losing it."""
+"""EFFECT: takes what a run left where it may leave nothing out of the workspace, without losing it."""
 
 from __future__ import annotations
 
@@ -7,56 +7,115 @@ import os
 from typing import TYPE_CHECKING
 
 from sandbox import paths
-from sandbox.executed import Executed, existing
+from sandbox.executed import CARRIERS, Executed, existing, folded, named_below
+from sandbox.facts import Kind
 from sandbox.results import Violation
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from sandbox.facts import Files
+    from sandbox.planning.model import Plan
 
 #: Below the directory of all tasks' temporary directories, which no task sees.
 _KEPT = "set-aside"
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def set_aside(executed: Executed, *, workspace: str, temp_root: str, files: Files) -> tuple[Violation, ...]:
-    """Move away every such name that was not there when the run began; call when nothing of it lives any more.
+class Shelf:
+    """Where one run's things are moved to, each by itself; made with the first."""
 
-    The call that made one was refused, so this is what a task got past that by racing itself, or what somebody
-    else made meanwhile: it is kept and its new place told.
-    """
-    if not executed.roots:
-        return ()
-    now = existing(executed.roots, workspace, files, git_config=executed.git_config)
-    found: list[Violation] = []
-    place = ""
-    for path in now:
-        if path in executed.kept or not os.path.lexists(path):
-            continue
+    def __init__(self, temp_root: str) -> None:
+        self._root = paths.join(temp_root, _KEPT)
+        self._place = ""
+        self._count = 0
+
+    def put(self, path: str, *, or_remove: bool = False) -> str:
+        """Move what stands at a canonical path away; what became of it, for people.
+
+        Args:
+            path: not followed, should it be a link.
+            or_remove: whether a file that cannot be moved is removed.
+        """
         import shutil  # noqa: PLC0415  start-up time: next to no run comes here
 
-        if not place:
-            import tempfile  # noqa: PLC0415  see above
-
-            os.makedirs(paths.join(temp_root, _KEPT), mode=0o700, exist_ok=True)
-            place = tempfile.mkdtemp(dir=paths.join(temp_root, _KEPT))
-        target = paths.join(place, f"{len(found)}-{paths.name(path)}")
-        fate = f"was moved to {target}"
         holder = -1
         try:
+            target = paths.join(self._room(), paths.name(path))
             holder = _holder(path)
-            # not followed, should it be a link; copied where the place is on another file system
+            # copied where the place is on another file system
             shutil.move(f"/proc/self/fd/{holder}/{paths.name(path)}", target)
         except OSError as error:
-            fate = f"could not be moved away ({error.strerror or error})"
-            if holder >= 0:
+            if or_remove and holder >= 0:
                 with contextlib.suppress(OSError):
                     os.unlink(paths.name(path), dir_fd=holder)
+            return f"could not be moved away ({error.strerror or error})"
         finally:
             if holder >= 0:
                 os.close(holder)
+        return f"was moved to {target}"
+
+    def _room(self) -> str:
+        """A new directory, since a name may be as long as names can be."""
+        if not self._place:
+            import tempfile  # noqa: PLC0415  see above
+
+            os.makedirs(self._root, mode=0o700, exist_ok=True)
+            self._place = tempfile.mkdtemp(dir=self._root)
+        room = paths.join(self._place, str(self._count))
+        self._count += 1
+        os.mkdir(room)
+        return room
+
+
+def set_aside(plan: Plan, *, workspace: str, shelf: Shelf, files: Files) -> tuple[Violation, ...]:
+    """Move away every name other programs execute that was not there when the run began, where the task may write.
+
+    Call when nothing of it lives any more. The call that made one was refused, so this is what a task got past that by
+    racing itself, or what somebody else made meanwhile: it is kept and its new place told.
+    """
+    executed = plan.executed
+    now = existing(executed.roots, workspace, files, git_config=executed.git_config) if executed.roots else ()
+    found: list[Violation] = []
+    for path in dict.fromkeys((*now, *_in_held(plan, workspace, files))):
+        if path in executed.kept or not os.path.lexists(path):
+            continue
+        fate = shelf.put(path, or_remove=True)
         line = f"{path} is a name other programs execute: it was made during the run and {fate}"
         found.append(Violation(kind="write", operation="create", target=path, path=path, errno="", line=line))
     return tuple(found)
+
+
+def _in_held(plan: Plan, workspace: str, files: Files) -> Iterator[str]:
+    """Such names in held directories, where what was there before is laid over."""
+    executed: Executed = plan.executed
+    for directory in plan.held:
+        for name in files.entries(directory):
+            path = paths.join(directory, name)
+            if plan.decided_by(path).path == path:
+                continue
+            if named_below(path, directory, git_config=executed.git_config):
+                yield path
+            elif folded(name) in CARRIERS:
+                if files.kind(path) is Kind.DIRECTORY:
+                    yield from existing((path,), workspace, files, git_config=executed.git_config)
+                else:
+                    yield path
+
+
+def unknown(plan: Plan, files: Files) -> Iterable[str]:
+    """What is in held directories that was not there at the start and no grant covers, whoever made it."""
+    for directory in plan.held:
+        for name in files.entries(directory):
+            path = paths.join(directory, name)
+            if plan.decided_by(path).path != path and not plan.granted.served(path) and not plan.leads(path):
+                yield path
+
+
+def beside(plan: Plan) -> str:
+    """Something a mount alone has to keep from the task in a held directory; empty when there is nothing."""
+    placed = (one.path for one in plan.operations if one.path not in plan.held)
+    return next((path for path in placed if paths.parent(path) in plan.held and not plan.granted.served(path)), "")
 
 
 def _holder(path: str) -> int:

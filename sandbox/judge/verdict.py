@@ -102,7 +102,7 @@ class Judge:
         # of the task's own making; a name of the host's that it does not see is another matter
         return any(place in self._staged for place in (path, *paths.parents(path)))
 
-    def left(self, path: str) -> Violation | None:
+    def left(self, path: str, *, fate: str = "went with the run") -> Violation | None:
         """The violation it is that the task left something beside a granted name; `None` when nobody asks for it."""
         boundary = self._boundary
         if boundary.unjudged(path) or self._silence.covers("write", path):
@@ -111,7 +111,7 @@ class Judge:
         self.counted.append(Denied(access, "write"))
         self._left.append(path)
         line = (
-            f"{shown(path)} was made beside a granted name, where no write grant covers it, and went with the run:"
+            f"{shown(path)} was made beside a granted name, where no write grant covers it, and {fate}:"
             " grant it by name, ignore it, or have it made in $TMPDIR"
         )
         asked, line = boundary.mask(path), boundary.mask(line)
