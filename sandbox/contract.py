@@ -16,6 +16,7 @@ from sandbox.intents import Intent
 if TYPE_CHECKING:
     from sandbox.results import (
         Access,
+        DenialClass,
         Fix,
         FixInputs,
         FixPaths,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "VERSION",
     "Access",
+    "DenialClass",
     "Fix",
     "FixInputs",
     "FixPaths",

@@ -60,6 +60,7 @@ class Withheld:
         target: the directory as seen from the workspace root; absolute outside.
         link: where it is linked, canonical but for the link itself.
         project: whether a project is at the directory.
+        owner: the project it is, or is part of, as seen from the workspace root; empty outside of any.
     """
 
     dir: str
@@ -67,6 +68,7 @@ class Withheld:
     target: str
     link: str
     project: bool
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,9 +241,17 @@ class Search:
                 target=paths.relative(target, self.limits.root) if inside else target,
                 link=link,
                 project=self.projects.is_project(target),
+                owner=self._owner(target) if inside else "",
             ),
         )
         return None
+
+    def _owner(self, target: str) -> str:
+        root = self.limits.root
+        above = (path for path in (target, *paths.parents(target)) if paths.at_or_under(path, root))
+        found = next((path for path in above if self.projects.is_project(path)), None)
+        # a task of the project itself answers for nothing it does not answer for already
+        return "" if found in (None, self.limits.project) else paths.relative(found, root)
 
     def _in_keyed_sources(self, target: str) -> bool:
         """Whether the sources a search path names belong to a project the key answers for."""

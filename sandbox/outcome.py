@@ -11,6 +11,7 @@ from sandbox.errors import RequestRefused, SandboxError
 
 if TYPE_CHECKING:
     from sandbox.contract import Observer, Strength, Trace, Violation
+    from sandbox.judge.aftermath import Aftermath
     from sandbox.judge.verdict import Judge
     from sandbox.running import Report
 
@@ -37,11 +38,18 @@ def not_started(error: SandboxError) -> RunResult:
 
 
 def settle(
-    report: Report, judge: Judge, violations: tuple[Violation, ...], *, cwd: str, held: bool = False
+    report: Report, judge: Judge, violations: tuple[Violation, ...], *, after: Aftermath, held: bool = False
 ) -> RunResult:
     """Judge an attempt that was made.
 
     A pass needs a command that ended with 0, no violation and a complete trace, unless no trace was asked for.
+
+    Args:
+        report: what the attempt told.
+        judge: which heard every access.
+        violations: all there were, those found after the end among them.
+        after: what is known once a command failed.
+        held: whether names were granted where nothing serves them.
     """
     if report.started is None:
         reason = report.failed.reason if report.failed else "the sandbox's warden died before the command started"
@@ -63,7 +71,7 @@ def settle(
         verdict = TIMED_OUT
     elif verdict == 0 and (violations or trace == "partial"):
         verdict = 1
-    hints = judge.hints(cwd=cwd) if verdict else ()
+    hints = judge.hints(after) if verdict else ()
     if own == 0 and trace == "partial":
         hints = (Hint(line=f"the command passed, but not all it did was seen: {why}"), *hints)
     return RunResult(
@@ -87,7 +95,7 @@ def settle(
         ),
         violations=violations,
         hints=hints,
-        fix=judge.fix() if verdict else None,
+        fix=judge.fix(survived=own == 0) if verdict else None,
         refusals=() if own is not None else ("the sandbox died while the command ran",),
         stdout=report.stdout,
         stderr=report.stderr,

@@ -33,6 +33,55 @@ class Outputs:
     reported: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What tasks say they make, for what a denial is told to do about it; nothing is opened for it.
+
+    Attributes:
+        own: the task's own output patterns, absolute.
+        upstream: for each task it depends on the task's name and its output patterns, absolute.
+    """
+
+    own: tuple[str, ...] = ()
+    upstream: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def maker(self, path: str) -> str | None:
+        """The task that makes a path, `None` when no other one says so."""
+        for task, patterns in self.upstream:
+            if _takes(patterns, path):
+                return task
+        return None
+
+    def makes(self, path: str) -> bool:
+        """Whether the task itself says that it makes a path."""
+        return _takes(self.own, path)
+
+
+def anchored(project: str, patterns: Iterable[str]) -> tuple[str, ...]:
+    """Output patterns made absolute, those that take files back still with their `!`.
+
+    Args:
+        project: canonical directory.
+        patterns: relative to it.
+    """
+    spelled = (grant for pattern in patterns for grant in globs.expand_braces(pattern))
+    return tuple(
+        f"!{_anchored(project, grant[1:])}" if grant.startswith("!") else _anchored(project, grant)
+        for grant in spelled
+    )
+
+
+def head(pattern: str) -> str:
+    """The directory, or the one file, below which an absolute pattern's matches lie."""
+    return _head(pattern)
+
+
+def _takes(patterns: Iterable[str], path: str) -> bool:
+    taken = [pattern for pattern in patterns if not pattern.startswith("!")]
+    back = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
+    return globs.matcher(_with_trees(taken))(path) and not globs.matcher(_with_trees(back))(path)
+
+
 def find(made: Iterable[tuple[str, tuple[str, ...]]], files: Files) -> Outputs:
     """The outputs that are there now.
 

@@ -9,6 +9,7 @@ from sandbox import endpoints, paths, refusals, stores, walls
 from sandbox.dependencies import Limits, Listed, Search, Withheld
 from sandbox.errors import Refusal, RequestRefused
 from sandbox.facts import Kind
+from sandbox.outputs import Declared
 from sandbox.walls import Wall
 from sandbox.writes import Judge, unusable
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from sandbox.dependencies import Granted, Projects
     from sandbox.facts import Files, HostFacts
 
-#: Fields nothing enforces yet, by attribute: the JSON key and the code. A config that sets one is
+#: Fields nothing on Linux enforces yet, by attribute: the JSON key and the code. A config that sets one is
 #: refused, never half obeyed.
 NOT_BUILT_YET = {
     "network": ("network", "VX501"),
@@ -77,6 +78,7 @@ class Request:
         asked: directories a linked environment's interpreter looks for at every start: that alone is no denial.
         reported: directories outside the project whose denials count as if they were in it.
         keyed: directories of the projects the task's cache key answers for; `None` when it has no cache.
+        declared: what the task and those it depends on say they make.
         given: what it was built from, besides the config and the machine.
     """
 
@@ -92,6 +94,7 @@ class Request:
     asked: tuple[str, ...] = ()
     reported: tuple[str, ...] = ()
     keyed: frozenset[str] | None = None
+    declared: Declared = field(default_factory=Declared)
     given: Given = field(default_factory=Given)
 
 
@@ -109,6 +112,7 @@ def build(
     cache_dir: str | None = None,
     links: Iterable[tuple[str, str]] = (),
     linked: bool = True,
+    declared: Declared | None = None,
 ) -> Request:
     """Judge a config against the file system; nothing is created.
 
@@ -124,6 +128,7 @@ def build(
         dependency_reported: directories those are in, whose denials are this task's matter.
         cache_dir: where the run keeps its cache, when that is not `.vx/cache`.
         links: links the grants were spelled through, so that both names work.
+        declared: what the task and those it depends on say they make, for what a denial is told to do about it.
         linked: whether dependencies are looked for; a config that is only judged needs none, and they refuse nothing.
 
     Raises:
@@ -196,6 +201,7 @@ def build(
             )
         ),
         keyed=key,
+        declared=declared or Declared(),
         given=Given(
             keyed=keyed,
             nested=tuple(sorted(asked.found)),
@@ -323,7 +329,7 @@ def _unreadable(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
 
 def _not_built(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
     for attribute, (key, code) in NOT_BUILT_YET.items():
-        if getattr(config, attribute):
+        if getattr(config, attribute) and config.platform == "linux":
             yield Refusal(
                 f"{key} is not enforced yet, so a task that sets it is not run",
                 field=key,

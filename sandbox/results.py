@@ -42,6 +42,10 @@ class Access:
 
 ViolationKind = Literal["read", "write", "network", "systemInfo", "other"]
 
+#: What helps against a denial: an entry of `allow`, one of `ignore`, the task's own temporary directory, running the
+#: task that makes the file; nothing ever, for it holds credentials; or a change of what is run, for no entry allows it.
+DenialClass = Literal["grant", "ignore", "use-tmpdir", "run-upstream", "credential", "tool-fault"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
@@ -53,6 +57,7 @@ class Violation:
         path: the canonical path, empty for a violation that has none.
         errno: such as `ENOENT`, `EROFS`; empty when unknown.
         line: one line for people, with all four facts.
+        class_: what helps against it; `class` in JSON.
     """
 
     kind: ViolationKind
@@ -61,13 +66,19 @@ class Violation:
     path: str
     errno: str
     line: str
+    class_: DenialClass = "grant"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hint:
-    """A note beside a failure: never counted, never turning a pass red."""
+    """A note beside a failure: never counted, never turning a pass red.
+
+    Attributes:
+        class_: what helps, where the note is about a denial.
+    """
 
     line: str
+    class_: DenialClass | None = None
 
 
 Trace = Literal["complete", "partial", "none"]

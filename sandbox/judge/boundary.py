@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from sandbox import paths
+from sandbox.outputs import Declared, head
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +61,7 @@ def unchanged(text: str) -> str:
 
 
 def nothing(_path: str) -> bool:
-    """False: for an attempt that may write no name other programs execute."""
+    """False: for an attempt of which nothing of the kind is known."""
     return False
 
 
@@ -76,6 +77,12 @@ class Boundary:
         temp: the task's own temporary directory, empty when it has none.
         asked: directories an interpreter looks for whenever it starts: that alone is no denial.
         executed: whether no task may write a path, for the name it has.
+        shared: directories every user may write temporary files in.
+        declared: what the task and those it depends on say they make.
+        served: whether a write grant of a name can be given.
+        directory: whether the host has a directory at a path.
+        hermetic: whether the task sees nothing outside the workspace that was not granted.
+        ports: the host's loopback ports the task may reach, and those it offers.
         cached: whether the task has a cache, so that a new read belongs in its key.
         canonical: resolves links, for entries that name one.
         mask: hides secrets in text that people see.
@@ -93,6 +100,12 @@ class Boundary:
     stores: tuple[Walled, ...] = ()
     asked: frozenset[str] = frozenset()
     executed: Callable[[str], bool] = nothing
+    shared: tuple[str, ...] = ()
+    declared: Declared = field(default_factory=Declared)
+    served: bool = True
+    directory: Callable[[str], bool] = nothing
+    hermetic: bool = False
+    ports: frozenset[int] = frozenset()
     cached: bool = False
     canonical: Callable[[str], str] = unchanged
     mask: Callable[[str], str] = unchanged
@@ -114,6 +127,19 @@ class Boundary:
     def store(self, path: str) -> Walled | None:
         """The credential store a path is, or is in."""
         return next((store for store in self.stores if paths.at_or_under(path, store.path)), None)
+
+    def temporary(self, path: str) -> bool:
+        """Whether a path is a temporary file in a place all users share, so that the task's own is the better one."""
+        shared = any(paths.under(path, place) for place in self.shared)
+        return shared and not any(paths.at_or_under(path, own) for own in (self.workspace, self.home))
+
+    def output(self, path: str) -> str | None:
+        """The directory that holds the declared output a path is; `None` when it is none, or a file beside others."""
+        if not self.declared.makes(path):
+            return None
+        heads = [head(pattern) for pattern in self.declared.own if not pattern.startswith("!")]
+        held = [place for place in heads if paths.under(path, place) and paths.under(place, self.project)]
+        return max(held, key=len, default=None)
 
     def refuses_writing(self, directory: str) -> bool:
         """Whether a write grant of a whole directory would be refused for what it is, holds or lies in."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sandbox import paths
+from sandbox import globs, paths
 from sandbox.contract import Fix, FixInputs, FixPaths, Intent
 from sandbox.judge import spelling
+from sandbox.judge.classes import classify, makes_anew, nameable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -15,60 +18,119 @@ if TYPE_CHECKING:
     from sandbox.judge.boundary import Boundary
     from sandbox.judge.verdict import Denied
 
+#: From so many names in one directory on, the directory is the smaller grant.
+SEVERAL = 2
 
-def fix(counted: Sequence[Denied], boundary: Boundary, *, names: Collection[str] = ()) -> Fix | None:
-    """The entries for these violations, in the order they were met; `None` when no grant would cure any.
 
-    A credential store is withheld: named, never suggested. A write whose
-    directory could not be granted whole (it is or holds a wall), or whose name is no text, has no entry.
+def fix(
+    counted: Sequence[Denied], boundary: Boundary, *, names: Collection[str] = (), survived: bool = True
+) -> Fix | None:
+    """The entries for these violations, in the order they were met; `None` when nothing can be done about any.
+
+    A credential store is withheld: named, never suggested. A write that no grant allows, or whose name is no text,
+    has no entry, and neither has one that is another task's to make.
 
     Args:
         counted: the violations' accesses.
         boundary: what they were compared with.
         names: paths whose own grant is the cure, whatever they are.
+        survived: whether the command itself passed: what a failed one could not do is not to be ignored.
     """
-    reads: list[str] = []
-    writes: list[str] = []
-    named: list[str] = []
-    withheld: list[str] = []
+    found = _Found()
     for access, kind in counted:
-        if boundary.store(access.path) is not None:
-            withheld.append(access.path)
-        elif not spelling.writable_down(access.path):
-            continue
-        elif kind == "read":
-            reads.append(access.path)
-        elif access.refused or boundary.executed(access.path):
-            continue  # no grant gives it
-        elif access.path in names:
-            named.append(access.path)
-        elif not boundary.refuses_writing(directory := writable(access, boundary)):
-            writes.append(directory)
-    writes = _outermost(writes)
-    named = [path for path in _outermost(named) if not _covered(path, writes)]
-    reads = [path for path in _outermost(reads) if not _covered(path, (*writes, *named))]
-    if not reads and not writes and not named:
-        return None
-    return Fix(
+        match classify(access, kind, boundary):
+            case "credential":
+                found.withheld.append(access.path)
+            case "grant" | "use-tmpdir" if kind == "read":
+                found.reads.setdefault(access.path, access)
+            case "ignore" if kind == "read":
+                found.ignored_reads.append(globs.escape(access.path))
+            case "ignore" if survived:
+                pattern = makes_anew(access, boundary) or ""
+                found.ignored_writes.append(paths.join(globs.escape(paths.parent(access.path)), pattern))
+            case "grant" | "ignore" | "use-tmpdir":
+                found.writes.setdefault(access.path, access)
+            case _:
+                continue
+    directories, single = _writes(found.writes, boundary, names)
+    reads = _reads(found.reads, (*directories, *single))
+    ignored_writes = [g for g in found.ignored_writes if not _covered(globs.literal_base(g), directories)]
+    ignored_reads = [g for g in found.ignored_reads if not _covered(globs.unescape(g), (*directories, *single, *reads))]
+    fixed = Fix(
         allow=FixPaths(
-            read=_spelled((spelling.entry(path, boundary) for path in reads), boundary),
+            read=_spelled(
+                (spelling.entry(path, boundary, directory=boundary.directory(path)) for path in reads), boundary
+            ),
             write=_spelled(
                 (
-                    *(spelling.entry(path, boundary, directory=True) for path in writes),
-                    *(spelling.entry(path, boundary) for path in named),
+                    *(spelling.entry(path, boundary, directory=True) for path in directories),
+                    *(spelling.entry(path, boundary) for path in single),
                 ),
                 boundary,
             ),
         ),
+        ignore=FixPaths(
+            read=_spelled((spelling.pattern(grant, boundary) for grant in ignored_reads), boundary),
+            write=_spelled((spelling.pattern(grant, boundary) for grant in ignored_writes), boundary),
+        ),
         inputs=_inputs(reads, boundary) if boundary.cached else FixInputs(),
-        withheld=_spelled(withheld, boundary),
+        withheld=_spelled(found.withheld, boundary),
     )
+    return fixed if fixed != Fix() else None
 
 
-def writable(access: Access, boundary: Boundary) -> str:
-    """The directory whose grant would have let a write pass; never one above the project for the project itself."""
-    itself = access.intent is Intent.MKDIR or access.path == boundary.project
-    return access.path if itself else paths.parent(access.path)
+@dataclass(slots=True)
+class _Found:
+    """Denials by what is to be done about them; patterns are absolute."""
+
+    reads: dict[str, Access] = field(default_factory=dict)
+    writes: dict[str, Access] = field(default_factory=dict)
+    ignored_reads: list[str] = field(default_factory=list)
+    ignored_writes: list[str] = field(default_factory=list)
+    withheld: list[str] = field(default_factory=list)
+
+
+def _writes(found: dict[str, Access], boundary: Boundary, names: Collection[str]) -> tuple[list[str], list[str]]:
+    """The directories to grant whole, and the names to grant alone."""
+    whole: dict[str, None] = {}
+    alone: dict[str, str] = {}
+    for path, access in found.items():
+        directory = None if path in names else _whole(path, access, boundary)
+        if directory is not None:
+            whole[directory] = None
+        elif path in names or nameable(path, boundary):
+            alone[path] = "" if path in names else paths.parent(path)
+    beside = Counter(alone.values())
+    whole.update(
+        (directory, None)
+        for directory, count in beside.items()
+        if count >= SEVERAL and paths.under(directory, boundary.project) and not boundary.refuses_writing(directory)
+    )
+    directories = _outermost(whole)
+    return directories, [path for path in _outermost(alone) if not _covered(path, directories)]
+
+
+def _whole(path: str, access: Access, boundary: Boundary) -> str | None:
+    """The directory to grant for one write; `None` where its own name is the better grant, or the only one."""
+    if access.intent is Intent.MKDIR or path == boundary.project:
+        wanted: str | None = path
+    else:
+        wanted = boundary.output(path)
+    if wanted is None and (makes_anew(access, boundary) is not None or not nameable(path, boundary)):
+        wanted = paths.parent(path)
+    return None if wanted is None or boundary.refuses_writing(wanted) else wanted
+
+
+def _reads(found: dict[str, Access], written: tuple[str, ...]) -> list[str]:
+    """The paths to grant: not what another grant shows as a directory on its way."""
+    distinct = [path for path in found if not _covered(path, written)]
+    others = (*distinct, *written)
+    needed = [
+        path
+        for path in distinct
+        if found[path].intent is not Intent.PROBE or not any(paths.under(other, path) for other in others)
+    ]
+    return _outermost(needed)
 
 
 def _inputs(reads: Iterable[str], boundary: Boundary) -> FixInputs:
@@ -76,7 +138,8 @@ def _inputs(reads: Iterable[str], boundary: Boundary) -> FixInputs:
     workspace_files: list[str] = []
     for path in reads:
         nested = any(paths.at_or_under(path, other) for other in boundary.nested)
-        if paths.under(path, boundary.project) and not nested:
+        inside = paths.at_or_under(path, boundary.project) and not nested
+        if inside:
             files.append(spelling.from_project(path, boundary))
         elif paths.under(path, boundary.workspace):
             workspace_files.append(spelling.from_root(path, boundary))

@@ -19,6 +19,12 @@ _GRANTED = frozenset({Reach.WRITE, Reach.NAME})
 #: These need something to be there: of a missing path the answer is the host's own ENOENT.
 _NEEDS_TARGET = frozenset({Intent.WRITE, Intent.REMOVE, Intent.ATTRIBUTES, Intent.TIMES, Intent.EXEC, Intent.PROBE})
 
+#: What the sandbox answers for a path it does not show or does not let be written. Any other answer is the host's.
+_REFUSALS = frozenset({"", "ENOENT", "EACCES", "EPERM", "EROFS", "EBUSY", "EXDEV"})
+
+#: These are given where there is something, and so count whether or not the host has the path by now.
+_CERTAIN = frozenset({"EACCES", "EPERM"})
+
 #: Of a name that is visible the answer is the host's own EEXIST.
 _MAKES_NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})
 
@@ -30,9 +36,9 @@ def denied(access: Access, reach: Reach) -> Denial | None:
     link, whose source is an `Intent.PROBE`.
     """
     intent = access.intent
-    if intent is Intent.CONNECT or not access.path:
+    if intent is Intent.CONNECT or not access.path or access.errno not in _REFUSALS:
         return None
-    if intent in _NEEDS_TARGET and not access.exists:
+    if intent in _NEEDS_TARGET and not access.exists and access.errno not in _CERTAIN:
         return None
     if intent not in WRITE_INTENTS:
         return "read" if reach is Reach.HIDDEN else None

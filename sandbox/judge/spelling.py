@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from sandbox import globs, paths
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sandbox.judge.boundary import Boundary
+
+#: Paths named in one note; the rest are a count.
+NAMED = 5
 
 
 def entry(path: str, boundary: Boundary, *, directory: bool = False) -> str:
@@ -15,30 +21,42 @@ def entry(path: str, boundary: Boundary, *, directory: bool = False) -> str:
 
     Relative inside the workspace, `~/` under home, else absolute; a directory ends in `/`.
     """
-    if paths.at_or_under(path, boundary.workspace):
-        text = globs.escape(_relative(path, boundary.project))
-        if text.startswith(("~", "!")):
-            text = f"./{text}"
-    elif paths.under(path, boundary.home):
-        text = "~/" + globs.escape(paths.relative(path, boundary.home))
-    else:
-        text = globs.escape(path)
+    text = _from(path, boundary.workspace, boundary.project, boundary.home, escape=True)
     return f"{text.rstrip('/')}/" if directory else text
 
 
+def pattern(grant: str, boundary: Boundary) -> str:
+    """An absolute pattern, as the project's file would spell it."""
+    return _from(grant, *map(globs.escape, (boundary.workspace, boundary.project, boundary.home)))
+
+
 def from_root(path: str, boundary: Boundary) -> str:
-    """A cache input, relative to the workspace root."""
-    return _input(paths.relative(path, boundary.workspace))
+    """A cache input, relative to the workspace root; of a directory, everything in it."""
+    return _input(paths.relative(path, boundary.workspace), whole=boundary.directory(path))
 
 
 def from_project(path: str, boundary: Boundary) -> str:
-    """A cache input, relative to the project."""
-    return _input(paths.relative(path, boundary.project))
+    """A cache input, relative to the project; of a directory, everything in it."""
+    return _input(paths.relative(path, boundary.project), whole=boundary.directory(path))
 
 
-def _input(relative: str) -> str:
+def _input(relative: str, *, whole: bool) -> str:
     text = globs.escape(relative)
+    if whole:
+        return "**" if text == "." else f"{_kept(text)}/**"
+    return _kept(text)
+
+
+def _kept(text: str) -> str:
     return f"\\{text}" if text.startswith("!") else text  # an input that starts with ! takes files away
+
+
+def _from(path: str, workspace: str, project: str, home: str, *, escape: bool = False) -> str:
+    said = globs.escape if escape else str
+    if paths.at_or_under(path, workspace):
+        text = said(_relative(path, project))
+        return f"./{text}" if text.startswith(("~", "!")) else text
+    return "~/" + said(paths.relative(path, home)) if paths.under(path, home) else said(path)
 
 
 def _relative(path: str, start: str) -> str:
@@ -59,3 +77,26 @@ def shown(text: str) -> str:
 def writable_down(path: str) -> bool:
     """Whether a file of text can hold the path at all: one that is no UTF-8 cannot be named in it."""
     return not any("\ud800" <= character <= "\udfff" for character in path)
+
+
+def quoted(entry_: str) -> str:
+    """A string of the config's language; TOML's basic strings take JSON's escapes."""
+    return json.dumps(entry_, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def listed(found: Iterable[str]) -> str:
+    """The first few of these texts, and how many more there are."""
+    every = list(found)
+    more = f" and {len(every) - NAMED} more" if len(every) > NAMED else ""
+    return ", ".join(shown(text) for text in every[:NAMED]) + more
+
+
+def readable(path: str, boundary: Boundary) -> str:
+    """The line that lets a task read a path, and for a cached task the one that has its key answer for it."""
+    grant = f"allow.read = [{quoted(entry(path, boundary, directory=boundary.directory(path)))}]"
+    if not boundary.cached or not paths.under(path, boundary.workspace):
+        return grant
+    nested = any(paths.at_or_under(path, other) for other in boundary.nested)
+    if paths.under(path, boundary.project) and not nested:
+        return f"{grant} with cache.inputs.files = [{quoted(from_project(path, boundary))}]"
+    return f"{grant} with cache.inputs.workspaceFiles = [{quoted(from_root(path, boundary))}]"

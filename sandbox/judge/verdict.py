@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox import paths
 from sandbox.contract import Access, Ignore, Intent, Reach, Violation
+from sandbox.judge.classes import classify
 from sandbox.judge.fix import fix
 from sandbox.judge.hints import hints
 from sandbox.judge.ignore import Silence
@@ -13,9 +15,11 @@ from sandbox.judge.network import Connections
 from sandbox.judge.rules import Denial, answer, denied, looked_past_a_wall
 from sandbox.judge.spelling import shown
 from sandbox.linux.syscalls import WRITE_INTENTS
+from sandbox.planning.ops import Bind
 
 if TYPE_CHECKING:
     from sandbox.contract import Fix, Hint
+    from sandbox.judge.aftermath import Aftermath
     from sandbox.judge.boundary import Boundary
 
 _OPENS = frozenset({Intent.OPEN, Intent.EXEC})
@@ -31,13 +35,30 @@ class Denied(NamedTuple):
     kind: Denial
 
 
+@dataclass(slots=True)
+class Collected:
+    """What was met, for the fix and for notes beside a failure; each in the order it came.
+
+    Attributes:
+        counted: the denials that became violations.
+        outside: denials past the report boundary.
+        walled: looks at walls that exist.
+        looked: looks past the report boundary at what exists.
+        removed: granted directories that were to be removed or renamed.
+    """
+
+    counted: list[Denied] = field(default_factory=list)
+    outside: list[Denied] = field(default_factory=list)
+    walled: list[Denied] = field(default_factory=list)
+    looked: list[Denied] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+
+
 class Judge:
     """Judges the accesses of one attempt.
 
     Attributes:
-        counted: the denials that became violations, in the order they came.
-        outside: denials past the report boundary, which are told only beside a failure.
-        walled: looks at walls that exist, told only beside a failure.
+        seen: what was met so far.
     """
 
     def __init__(self, boundary: Boundary, *, ignore: Ignore | None = None) -> None:
@@ -48,9 +69,15 @@ class Judge:
         self._reported: set[tuple[str, Denial, str]] = set()
         self._staged: set[str] = set()
         self._left: list[str] = []
-        self.counted: list[Denied] = []
-        self.outside: list[Denied] = []
-        self.walled: list[Denied] = []
+        self._mounted = frozenset(
+            o.path for o in boundary.plan.operations if isinstance(o, Bind) and o.writable and o.directory
+        )
+        self.seen = Collected()
+
+    @property
+    def counted(self) -> list[Denied]:
+        """The denials that became violations, in the order they came."""
+        return self.seen.counted
 
     def take(self, access: Access) -> Violation | None:
         """The violation an access is, `None` when it is none or was reported before."""
@@ -64,6 +91,8 @@ class Judge:
         boundary = self._boundary
         if not access.path or boundary.unjudged(access.path):
             return None
+        if access.intent is Intent.REMOVE and access.path in self._mounted:
+            self.seen.removed.append(access.path)
         kind = denied(access, boundary.plan.reach(access.path))
         # a call the observer itself refused, whatever the mounts would have answered
         executed = access.refused or (kind == "write" and boundary.executed(access.path))
@@ -71,21 +100,29 @@ class Judge:
         if kind is None or (not executed and self._apart(access)) or self._silence.covers(kind, access.path):
             return None
         if access.intent is Intent.PROBE and access.path in boundary.asked:
-            self.walled.append(Denied(access, kind))
+            self.seen.walled.append(Denied(access, kind))
             return None
         if looked_past_a_wall(access, boundary):
-            self.walled.append(Denied(access, kind))
+            self.seen.walled.append(Denied(access, kind))
             return None
         if not executed and not boundary.reports(access.path):
-            if kind == "write" or (access.intent in _OPENS and access.exists):
-                self.outside.append(Denied(access, kind))
+            self._past(Denied(access, kind))
             return None
         report = (access.operation, kind, access.path)
         if report in self._reported:
             return None
         self._reported.add(report)
-        self.counted.append(Denied(access, kind))
+        self.seen.counted.append(Denied(access, kind))
         return self._violation(access, kind)
+
+    def _past(self, found: Denied) -> None:
+        """Keep a denial outside the project for the notes."""
+        access, kind = found
+        missed = access.intent is Intent.OPEN and not access.exists and self._boundary.declared.maker(access.path)
+        if kind == "write" or missed or (access.intent in _OPENS and access.exists):
+            self.seen.outside.append(found)
+        elif access.exists and self._boundary.hermetic:
+            self.seen.looked.append(found)
 
     def _apart(self, access: Access) -> bool:
         """Whether names granted around a path make it no denial: what is left there at the end is told then."""
@@ -108,14 +145,15 @@ class Judge:
         if boundary.unjudged(path) or self._silence.covers("write", path):
             return None
         access = Access(pid=0, operation="create", intent=Intent.CREATE, asked=path, path=path, exists=False)
-        self.counted.append(Denied(access, "write"))
+        self.seen.counted.append(Denied(access, "write"))
         self._left.append(path)
         line = (
             f"{shown(path)} was made beside a granted name, where no write grant covers it, and {fate}:"
             " grant it by name, ignore it, or have it made in $TMPDIR"
         )
         asked, line = boundary.mask(path), boundary.mask(line)
-        return Violation(kind="write", operation="create", target=asked, path=asked, errno="", line=line)
+        told = classify(access, "write", boundary)
+        return Violation(kind="write", operation="create", target=asked, path=asked, errno="", line=line, class_=told)
 
     def _violation(self, access: Access, kind: Denial) -> Violation:
         boundary = self._boundary
@@ -135,15 +173,17 @@ class Judge:
             path=boundary.mask(access.path),
             errno=errno,
             line=boundary.mask(line),
+            class_=classify(access, kind, boundary),
         )
 
-    def fix(self) -> Fix | None:
-        """The fewest entries that would have let every violation pass; `None` when there are none to give."""
-        return self._connections.completed(fix(self.counted, self._boundary, names=self._left))
+    def fix(self, *, survived: bool = True) -> Fix | None:
+        """The fewest entries that would have let every violation pass; `None` when there are none to give.
 
-    def hints(self, *, cwd: str) -> tuple[Hint, ...]:
+        Args:
+            survived: whether the command itself passed.
+        """
+        return self._connections.completed(fix(self.counted, self._boundary, names=self._left, survived=survived))
+
+    def hints(self, after: Aftermath) -> tuple[Hint, ...]:
         """Notes for an attempt that failed, by its command or by a violation; a pass asks for none."""
-        return (
-            *hints(self.counted, self.outside, self.walled, self._boundary, cwd=cwd),
-            *self._connections.hints(),
-        )
+        return (*hints(self.seen, self._boundary, after), *self._connections.hints())

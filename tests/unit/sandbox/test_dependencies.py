@@ -80,6 +80,7 @@ def test_a_key_grants_the_packages_it_answers_for_and_withholds_the_others() -> 
             target="libs/dates",
             link="/ws/node_modules/@acme/dates",
             project=True,
+            owner="libs/dates",
         ),
     )
     assert found.reported == ("/ws/libs/dates",)

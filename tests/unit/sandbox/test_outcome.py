@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
 from sandbox.linux.messages import Failed, Started
@@ -22,12 +23,12 @@ SEEN = Violation(kind="write", operation="creat", target="x", path="/ws/x", errn
 
 def test_a_warden_that_fails_once_the_command_runs_is_no_run_that_never_was() -> None:
     report = Report(started=Started(pid=7, observer="mask", masked=True), failed=Failed(reason="it broke"))
-    result = settle(report, Judge(BOUNDARY), (SEEN,), cwd="/ws/p")
+    result = settle(report, Judge(BOUNDARY), (SEEN,), after=Aftermath(cwd="/ws/p"))
     assert (result.exit_code, result.command_exit_code, result.started) == (125, None, True)
     assert (result.trace, result.trace_reason) == ("partial", "it broke")
     assert result.violations == (SEEN,)
 
 
 def test_a_warden_that_fails_before_is() -> None:
-    result = settle(Report(failed=Failed(reason="it broke")), Judge(BOUNDARY), (), cwd="/ws/p")
+    result = settle(Report(failed=Failed(reason="it broke")), Judge(BOUNDARY), (), after=Aftermath(cwd="/ws/p"))
     assert (result.exit_code, result.started, result.refusals) == (125, False, ("it broke",))

@@ -8,6 +8,7 @@ import pytest
 
 from sandbox.contract import Access, Ignore, Intent, Violation
 from sandbox.dependencies import Withheld
+from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
 from sandbox.planning.model import Plan
@@ -168,7 +169,7 @@ def test_the_tasks_own_temp_and_the_kernels_file_systems_never_count() -> None:
     for root in ("/dev/x", "/proc/1/mem", "/sys/kernel", "/tmp/vx-1/task/f"):
         assert judge.take(seen("openat", Intent.CREATE, root, exists=False)) is None
         assert judge.take(opened(root)) is None
-    assert judge.outside == []
+    assert judge.seen.outside == []
 
 
 def test_an_access_without_a_path_or_of_the_network_is_not_judged_here() -> None:
@@ -391,7 +392,7 @@ def test_a_secret_is_masked_everywhere() -> None:
     assert not any("hunter2" in text for text in (violation.line, violation.target, violation.path))
     fix = judge.fix()
     assert fix is not None
-    assert fix.allow.write == ("out/***/",)
+    assert fix.allow.write == ("out/***/x",)
 
 
 def test_a_call_refused_for_its_name_counts_wherever_it_was() -> None:
@@ -407,17 +408,27 @@ def test_a_call_refused_for_its_name_counts_wherever_it_was() -> None:
 
 
 def test_an_interpreter_that_looks_for_a_member_as_it_starts_is_no_violation() -> None:
-    package = Withheld(dir="/ws/libs/dates", name="dates", target="libs/dates", link="/ws/.venv/x.json", project=True)
+    package = Withheld(
+        dir="/ws/libs/dates/src",
+        name="dates",
+        target="libs/dates/src",
+        link="/ws/.venv/x.pth",
+        project=False,
+        owner="libs/dates",
+    )
     around = boundary(
-        plan(), withheld=("/ws/libs/dates",), packages=(package,), asked=frozenset({"/ws/libs/dates/src", f"{P}/src"})
+        plan(),
+        withheld=("/ws/libs/dates/src",),
+        packages=(package,),
+        asked=frozenset({"/ws/libs/dates/src", f"{P}/src"}),
     )
     judge = Judge(around)
     for path in ("/ws/libs/dates/src", f"{P}/src"):
         assert judge.take(seen("newfstatat", Intent.PROBE, path)) is None
-    (hint,) = [hint.line for hint in judge.hints(cwd=P) if "dates" in hint.line]
+    (hint,) = [hint.line for hint in judge.hints(Aftermath(cwd=P)) if "dates" in hint.line]
     assert "not importable" in hint
-    assert "dependsOn" in hint
+    assert "add a task of libs/dates that has a cache to dependsOn" in hint
     assert judge.take(seen("openat", Intent.OPEN, f"{P}/src")) is not None
     assert judge.take(seen("newfstatat", Intent.PROBE, "/ws/libs/dates/src/x")) is not None
-    told = [hint.line for hint in judge.hints(cwd=P) if "libs/dates is linked" in hint.line]
+    told = [hint.line for hint in judge.hints(Aftermath(cwd=P)) if "libs/dates/src is linked" in hint.line]
     assert len(told) == 1

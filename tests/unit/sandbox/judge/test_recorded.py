@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from sandbox.contract import Access, Ignore, Intent
+from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
+from sandbox.outputs import Declared, anchored
 from sandbox.planning import ops
 from sandbox.planning.model import Plan
 from sandbox.planning.ops import Operation, Origin
@@ -57,9 +59,25 @@ def boundary(case: dict[str, Any]) -> Boundary:
         nested=tuple(case.get("nested", ())),
         walls=tuple(Wall(**w) for w in case.get("walls", ())),
         stores=tuple(Wall(**w) for w in case.get("stores", ())),
+        shared=tuple(case.get("shared", ())),
+        declared=Declared(
+            own=anchored(case["project"], case.get("outputs", ())),
+            upstream=tuple((task, tuple(patterns)) for task, patterns in case.get("upstream", {}).items()),
+        ),
+        directory=lambda path: path in case.get("directories", ()),
+        hermetic=case.get("hermetic", False),
         cached=case.get("cached", False),
         canonical=canonical,
         mask=mask,
+    )
+
+
+def aftermath(case: dict[str, Any]) -> Aftermath:
+    return Aftermath(
+        cwd=case.get("cwd", case["project"]),
+        printed=case.get("printed", ""),
+        exists=lambda path: path in case.get("exists", ()),
+        listens=lambda port: port in case.get("listening", ()),
     )
 
 
@@ -67,11 +85,11 @@ def report(case: dict[str, Any]) -> dict[str, Any]:
     ignore = Ignore(**{kind: tuple(entries) for kind, entries in case.get("ignore", {}).items()})
     judge = Judge(boundary(case), ignore=ignore)
     taken = [judge.take(Access(pid=1, **{**raw, "intent": Intent(raw["intent"])})) for raw in case["accesses"]]
-    fix = judge.fix()
+    fix = judge.fix(survived=case.get("survived", True))
     return {
         "violations": [dataclasses.asdict(v) for v in taken if v is not None],
         "fix": None if fix is None else dataclasses.asdict(fix),
-        "hints": [hint.line for hint in judge.hints(cwd=case.get("cwd", case["project"]))],
+        "hints": [dataclasses.asdict(hint) for hint in judge.hints(aftermath(case))],
     }
 
 

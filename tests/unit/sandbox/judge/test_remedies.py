@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from sandbox.contract import Access, Fix, Intent
 from sandbox.judge import spelling
+from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
+from sandbox.outputs import Declared, anchored
 from sandbox.planning.model import Plan
 from sandbox.planning.ops import Bind, Cover, Operation, Origin, ReadOnlyRoot
 from sandbox.walls import Wall
@@ -18,10 +22,12 @@ P = "/ws/apps/shop"
 IMPLIED = Origin(reason="fixture")
 
 
-def boundary(*granted: str, project: str = P, cached: bool = False, field: str = "allowRead[0]") -> Boundary:
+def boundary(
+    *granted: str, project: str = P, cached: bool = False, field: str = "allowRead[0]", **more: Any
+) -> Boundary:
     binds = (Bind(path=p, origin=Origin(field=field), directory=True) for p in granted)
     operations: tuple[Operation, ...] = (ReadOnlyRoot(path="/", origin=IMPLIED), Cover(path="/ws", origin=IMPLIED))
-    return Boundary(
+    edge = Boundary(
         plan=Plan(operations=(*operations, *binds), workspace="/ws", project=project),
         project=project,
         workspace="/ws",
@@ -35,6 +41,7 @@ def boundary(*granted: str, project: str = P, cached: bool = False, field: str =
         stores=(Wall(path="/home/mel/.ssh", reason="the credential store ~/.ssh"),),
         cached=cached,
     )
+    return replace(edge, **more)
 
 
 def access(intent: Intent, path: str, *, exists: bool = True) -> Access:
@@ -52,7 +59,7 @@ def told(edge: Boundary, *accesses: Access, cwd: str = P) -> list[str]:
     judge = Judge(edge)
     for one in accesses:
         judge.take(one)
-    return [hint.line for hint in judge.hints(cwd=cwd)]
+    return [hint.line for hint in judge.hints(Aftermath(cwd=cwd))]
 
 
 @pytest.mark.parametrize(
@@ -88,10 +95,86 @@ def test_a_hidden_read_is_cured_by_its_own_name() -> None:
     assert (fix.inputs.files, fix.inputs.workspace_files) == ((), ())
 
 
-def test_a_refused_write_is_cured_by_its_directory() -> None:
-    fix = fixed(boundary(), access(Intent.CREATE, f"{P}/gen/a.py", exists=False))
+def test_a_refused_write_is_cured_by_its_name_and_several_by_their_directory() -> None:
+    one = fixed(boundary(), access(Intent.CREATE, f"{P}/gen/a.py", exists=False))
+    assert one is not None
+    assert one.allow.write == ("gen/a.py",)
+    two = fixed(boundary(), *(access(Intent.CREATE, f"{P}/gen/{name}", exists=False) for name in ("a.py", "b.py")))
+    assert two is not None
+    assert two.allow.write == ("gen/",)
+    root = fixed(boundary(), *(access(Intent.CREATE, f"{P}/{name}", exists=False) for name in ("a.py", "b.py")))
+    assert root is not None
+    assert root.allow.write == ("a.py", "b.py")
+
+
+def test_a_declared_output_is_granted_as_its_directory() -> None:
+    declared = Declared(own=anchored(P, ("gen/**/*.py", "*.tsbuildinfo", "dist")))
+    edge = boundary(declared=declared)
+    made = [access(Intent.CREATE, f"{P}/{name}", exists=False) for name in ("gen/x/a.py", "t.tsbuildinfo", "dist/a.js")]
+    fix = fixed(edge, *made)
+    assert fix is not None
+    assert fix.allow.write == ("gen/", "dist/", "t.tsbuildinfo")
+
+
+def test_where_no_name_can_be_served_the_directory_is_the_grant() -> None:
+    fix = fixed(boundary(served=False), access(Intent.CREATE, f"{P}/gen/a.py", exists=False))
     assert fix is not None
     assert fix.allow.write == ("gen/",)
+    root = boundary(project="/ws", served=False)
+    assert fixed(root, access(Intent.CREATE, "/ws/new.txt", exists=False)) is None
+
+
+def test_what_the_host_has_not_is_ignored_for_no_grant_shows_it() -> None:
+    fix = fixed(boundary(), access(Intent.OPEN, f"{P}/[x].ini", exists=False))
+    assert fix is not None
+    assert (fix.allow.read, fix.ignore.read) == ((), ("\\[x\\].ini",))
+    held = fixed(boundary(), access(Intent.OPEN, f"{P}/conf/x.ini", exists=False), access(Intent.OPEN, f"{P}/conf"))
+    assert held is not None
+    assert (held.allow.read, held.ignore.read) == (("conf",), ())
+
+
+def test_a_look_at_a_directory_on_the_way_to_another_entry_needs_none_of_its_own() -> None:
+    fix = fixed(boundary(), access(Intent.PROBE, f"{P}/conf"), access(Intent.OPEN, f"{P}/conf/real.json"))
+    assert fix is not None
+    assert fix.allow.read == ("conf/real.json",)
+    written = fixed(boundary(), access(Intent.PROBE, f"{P}/gen"), access(Intent.CREATE, f"{P}/gen/x", exists=False))
+    assert written is not None
+    assert (written.allow.read, written.allow.write) == ((), ("gen/x",))
+
+
+def test_a_directory_that_was_read_is_spelled_and_keyed_with_all_in_it() -> None:
+    edge = boundary(cached=True, directory=lambda path: path in (f"{P}/conf", P))
+    fix = fixed(edge, access(Intent.OPEN, f"{P}/conf"))
+    assert fix is not None
+    assert (fix.allow.read, fix.inputs.files) == (("conf/",), ("conf/**",))
+    whole = fixed(edge, access(Intent.OPEN, P))
+    assert whole is not None
+    assert (whole.allow.read, whole.inputs.files) == (("./",), ("**",))
+
+
+def test_a_name_of_one_run_is_ignored_by_its_pattern_where_the_task_went_on_without_it() -> None:
+    made = access(Intent.CREATE, f"{P}/gen/.9f3a21.bun-build", exists=False)
+    fix = fixed(boundary(), made)
+    assert fix is not None
+    assert (fix.allow.write, fix.ignore.write) == ((), ("gen/*.bun-build",))
+    judge = Judge(boundary())
+    judge.take(made)
+    failed = judge.fix(survived=False)
+    assert failed is not None
+    assert (failed.allow.write, failed.ignore.write) == (("gen/",), ())
+    covered = fixed(boundary(), access(Intent.MKDIR, f"{P}/gen", exists=False), made)
+    assert covered is not None
+    assert (covered.allow.write, covered.ignore.write) == (("gen/",), ())
+
+
+def test_an_output_of_another_task_is_never_granted_for_writing() -> None:
+    declared = Declared(upstream=(("libs/money#build", anchored("/ws/libs/money", ("dist/**",))),))
+    edge = boundary(declared=declared, withheld=("/ws/libs/money/dist",))
+    written = access(Intent.WRITE, "/ws/libs/money/dist/a.js")
+    missing = access(Intent.OPEN, "/ws/libs/money/dist/b.js", exists=False)
+    assert fixed(edge, written, missing) is None
+    assert [hint for hint in told(edge, written) if "libs/money#build: run that task" in hint]
+    assert [hint for hint in told(edge, missing) if "libs/money#build, which has not made it: run it" in hint]
 
 
 def test_a_change_to_the_project_directory_itself_never_asks_for_what_is_above_it() -> None:
@@ -128,13 +211,16 @@ def test_a_cached_task_is_told_the_input_besides() -> None:
     assert (nested.inputs.files, nested.inputs.workspace_files) == ((), ("sub/kit/x",))
 
 
-def test_a_write_whose_directory_holds_a_wall_has_no_entry() -> None:
+def test_a_write_in_a_closed_wall_has_no_entry_and_one_beside_walls_has_its_name() -> None:
     edge = boundary(project="/ws")
-    assert fixed(edge, access(Intent.CREATE, "/ws/new.txt", exists=False)) is None
+    beside = fixed(edge, access(Intent.CREATE, "/ws/new.txt", exists=False))
+    assert beside is not None
+    assert beside.allow.write == ("new.txt",)
     assert fixed(edge, access(Intent.CREATE, "/ws/.vx/cache/k/x", exists=False)) is None
+    assert fixed(edge, access(Intent.ATTRIBUTES, "/ws")) is None
     inside = fixed(edge, access(Intent.CREATE, "/ws/sub/kit/gen/x", exists=False))
     assert inside is not None
-    assert inside.allow.write == ("sub/kit/gen/",)
+    assert inside.allow.write == ("sub/kit/gen/x",)
 
 
 def test_a_credential_store_is_withheld() -> None:
@@ -144,7 +230,8 @@ def test_a_credential_store_is_withheld() -> None:
     fix = fixed(edge, access(Intent.OPEN, "/home/mel/.ssh/id"), access(Intent.OPEN, "/home/mel/x"))
     assert fix is not None
     assert (fix.allow.read, fix.withheld) == (("~/x",), ("/home/mel/.ssh/id",))
-    assert fixed(edge, access(Intent.OPEN, "/home/mel/.ssh/id")) is None
+    alone = fixed(edge, access(Intent.OPEN, "/home/mel/.ssh/id"))
+    assert alone == Fix(withheld=("/home/mel/.ssh/id",))
 
 
 def test_nothing_curable_is_no_fix() -> None:
@@ -173,7 +260,7 @@ def test_a_suggestion_is_a_string_of_the_configs_language() -> None:
 
 @pytest.mark.parametrize(
     ("path", "grant"),
-    [("/opt/cache/x", "/opt/cache/"), ("/home/mel/.toolcache/x", "~/.toolcache/"), ("/ws/o", "../../")],
+    [("/opt/cache/x", "/opt/cache/"), ("/home/mel/.toolcache/x", "~/.toolcache/"), ("/ws/o", "../../o")],
 )
 def test_a_refused_write_outside_names_its_directory(path: str, grant: str) -> None:
     (note,) = told(boundary(P), access(Intent.CREATE, path, exists=False))
