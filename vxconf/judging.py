@@ -14,7 +14,7 @@ from sandbox import globs
 from sandbox.contract import Ignore, ResolvedSandboxConfig
 from sandbox.errors import Refusal, RequestRefused
 from sandbox.facts import Kind
-from sandbox.outputs import find
+from sandbox.outputs import Declared, find
 from sandbox.request import build
 from vxconf.diagnostics import CODES, Diagnostic, dotted, in_order
 from vxconf.resolve import Resolution, Surroundings, resolve
@@ -96,10 +96,12 @@ class Folded:
     Attributes:
         keyed: the directories of the projects it answers for; `None` for a task without a cache.
         made: for each such task the directory of its project and its output patterns.
+        declared: what the task itself and those tasks say they make.
     """
 
     keyed: frozenset[str] | None = None
     made: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    declared: Declared = dataclasses.field(default_factory=Declared)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -152,6 +154,7 @@ class Judged:
             dependency_reported=made.reported,
             cache_dir=where.cache_dir,
             links=self.resolution.links,
+            declared=folded.declared,
         )
 
     @cached_property

@@ -47,10 +47,11 @@ def as_dict(result: RunResult, *, task: str) -> dict[str, Any]:
                 "path": violation.path,
                 "errno": violation.errno,
                 "line": violation.line,
+                "class": violation.class_,
             }
             for violation in result.violations
         ],
-        "hints": [{"line": hint.line} for hint in result.hints],
+        "hints": [{"line": hint.line, "class": hint.class_} for hint in result.hints],
         "fix": _fix(result.fix) if result.fix is not None else None,
         "refusals": [engine_refusal(refusal) for refusal in result.refusals],
     }
@@ -91,7 +92,7 @@ def _lines(result: RunResult, task: Task) -> Iterator[str]:
         count = len(result.violations)
         failed = ", so the task fails" if result.command_exit_code == 0 else ""
         yield f"{task.id}: {count} violation{'' if count == 1 else 's'}{failed}"
-        yield from (f"  {violation.line}" for violation in result.violations)
+        yield from (f"  {violation.line} [{violation.class_}]" for violation in result.violations)
     yield from (f"hint: {hint.line}" for hint in result.hints)
     if result.fix is not None:
         yield from _suggestions(result.fix, task)

@@ -343,12 +343,22 @@ class Task:
         return judge(model.exec.sandbox, loaded.document, self.project.setting(platform), self._folded)
 
     def _folded(self) -> Folded:
+        from sandbox.outputs import Declared, anchored  # noqa: PLC0415  see above
         from vxconf.judging import Folded  # noqa: PLC0415  see above
 
-        graph = self.project.workspace.graph
-        others = ((other.project.directory, other.model) for other in graph.folded(self))
-        made = ((place, model.cache.output_files) for place, model in others if model is not None and model.cache)
-        return Folded(keyed=graph.keyed(self), made=tuple(made))
+        def outputs(task: Task) -> tuple[str, ...]:
+            return task.model.cache.output_files if task.model is not None and task.model.cache is not None else ()
+
+        graph, place = self.project.workspace.graph, self.project.directory
+        others = [(other.id, other.project.directory, outputs(other)) for other in graph.folded(self)]
+        return Folded(
+            keyed=graph.keyed(self),
+            made=tuple((directory, patterns) for _, directory, patterns in others),
+            declared=Declared(
+                own=anchored(place, outputs(self)),
+                upstream=tuple((name, anchored(directory, patterns)) for name, directory, patterns in others),
+            ),
+        )
 
     def diagnostics(self, platform: Platform | None = None) -> tuple[Diagnostic, ...]:
         """Every reason why it would be refused, in file order: its file's, its workspace's, its block's."""

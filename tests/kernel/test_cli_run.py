@@ -164,7 +164,7 @@ def test_a_swallowed_denial_fails_the_task_and_names_the_line_to_add(workspace_f
     assert 'vx.toml:4: add "notes.md" to tasks.t.exec.sandbox.allow.read' in report
     data = _data(_run(project, "--format", "json"))
     (violation,) = data["violations"]
-    assert set(violation) == {"kind", "operation", "target", "path", "errno", "line"}
+    assert set(violation) == {"kind", "operation", "target", "path", "errno", "line", "class"}
     assert data["fix"]["allow"] == {"read": ["notes.md"], "write": [], "network": []}
     assert set(data["fix"]) == {"allow", "ignore", "inputs", "withheld"}
     assert data["commandExitCode"] == 0

@@ -46,7 +46,7 @@ def test_violations_hints_and_the_lines_to_add_are_told_in_that_order(workspace_
     result = _result(exit_code=1, violations=(_VIOLATION,), hints=(Hint(line="look there"),), fix=fix)
     assert report(result, _task(workspace_factory)).splitlines() == [
         "p#t: 1 violation, so the task fails",
-        "  openat a\\x1b",
+        "  openat a\\x1b [grant]",
         "hint: look there",
         'p/vx.toml:5: add "a", "it\\"s" to tasks.t.exec.sandbox.allow.read',
         'p/vx.toml:4: add "dist/" to tasks.t.exec.sandbox.allow.write',
@@ -87,14 +87,15 @@ def test_the_json_carries_every_field_of_a_result() -> None:
         peak_rss_bytes=7,
         observer="mask",
         violations=(_VIOLATION,),
-        hints=(Hint(line="h"),),
+        hints=(Hint(line="h", class_="use-tmpdir"),),
         fix=Fix(allow=FixPaths(network=("a.test:443",))),
         refusals=("no bwrap\nhint: install it",),
     )
     data = as_dict(result, task="p#t")
     assert (data["task"], data["exitCode"], data["commandExitCode"], data["durationMs"]) == ("p#t", 1, 0, 1.5)
     assert (data["cpuMs"], data["peakRssBytes"], data["observer"], data["trace"]) == (1.0, 7, "mask", "complete")
-    assert data["hints"] == [{"line": "h"}]
+    assert data["hints"] == [{"line": "h", "class": "use-tmpdir"}]
+    assert data["violations"][0]["class"] == "grant"
     assert data["violations"][0]["errno"] == "ENOENT"
     assert data["fix"]["allow"]["network"] == ["a.test:443"]
     assert (data["refusals"][0]["message"], data["refusals"][0]["help"]) == ("no bwrap", "install it")
