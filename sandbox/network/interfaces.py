@@ -27,7 +27,7 @@ def own_addresses() -> frozenset[str]:
     Raises:
         OSError: the kernel does not tell.
     """
-    found = set()
+    found: set[str] = set()
     with _netlink() as kernel:
         kernel.send(_message(_GET_ADDRESS, _REQUEST | _DUMP, _ADDRESS_HEAD.pack(0, 0, 0, 0, 0)))
         while True:

@@ -8,6 +8,7 @@ nobody waits is one that the next try will meet by itself.
 from __future__ import annotations
 
 import contextlib
+import errno
 import heapq
 import os
 import select
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_READ, _WRITE, _SLEEP, _TURN, _JOIN = range(5)
+_READ, _WRITE, _SLEEP, _TURN, _JOIN, _ANY = range(6)
 _EDGES = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
 _READABLE = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 _WRITABLE = select.EPOLLOUT | select.EPOLLHUP | select.EPOLLERR
@@ -45,12 +46,13 @@ def _wait(kind: int, what: Any = None) -> Generator[_Request, Any, Any]:
 class Task:
     """A coroutine that runs by itself; what it raised is kept for whoever joins it."""
 
-    __slots__ = ("_coroutine", "_joined", "_loop", "done", "error", "result", "waiting")
+    __slots__ = ("_coroutine", "_joined", "_loop", "_unwanted", "done", "error", "result", "waiting")
 
     def __init__(self, loop: Loop, coroutine: Coroutine[_Request, Any, Any]) -> None:
         self._loop = loop
         self._coroutine = coroutine
         self._joined: list[Task] = []
+        self._unwanted = False
         self.done = False
         self.result: Any = None
         self.error: BaseException | None = None
@@ -60,6 +62,9 @@ class Task:
         """Run to the next wait, or to the end."""
         if self.waiting is not None:
             self._loop.unpark(self)
+        if self._unwanted and error is None:
+            # it was about to go on when it was cancelled
+            error, self._unwanted = Cancelled(), False
         try:
             wanted = self._coroutine.throw(error) if error is not None else self._coroutine.send(None)
         except StopIteration as stop:
@@ -81,8 +86,9 @@ class Task:
     def cancel(self) -> None:
         """End it where it waits; nothing happens to one that has ended."""
         if not self.done:
+            self._unwanted = True
             self._loop.unpark(self)
-            self._loop.ready(self, Cancelled())
+            self._loop.ready(self)
 
     async def join(self) -> Any:
         """What it returned, once it has; what it raised is raised."""
@@ -144,8 +150,13 @@ class Loop:
         while not self._stopped:
             self._turn()
 
-    def _turn(self) -> None:
-        for fd, event in self._epoll.poll(self._timeout(), _EVENTS):
+    def settle(self, turns: int) -> bool:
+        """Run until nothing is left to do at once; false when `turns` were not enough."""
+        return any(not self._turn(0.0) and not self._ready for _ in range(turns))
+
+    def _turn(self, timeout: float | None = None) -> bool:
+        events = self._epoll.poll(self._timeout() if timeout is None else timeout, _EVENTS)
+        for fd, event in events:
             if fd == self._bell:
                 self._answer_bell()
             else:
@@ -156,6 +167,7 @@ class Loop:
             task, error = self._ready.popleft()
             if not task.done:
                 task.step(error)
+        return bool(events)
 
     def _timeout(self) -> float:
         if self._ready:
@@ -195,8 +207,11 @@ class Loop:
             heapq.heappush(self._timers, (what[0], what[1], task))
         elif kind == _TURN:
             self.ready(task)
-        else:
+        elif kind == _JOIN:
             what.add_joined(task)
+        else:
+            for one in what:
+                one.add_joined(task)
 
     def unpark(self, task: Task) -> None:
         """Forget what it waits for."""
@@ -208,6 +223,9 @@ class Loop:
             waiters[kind] = None
         elif kind == _JOIN:
             what.remove_joined(task)
+        elif kind == _ANY:
+            for one in what:
+                one.remove_joined(task)
 
     def watch(self, fd: int) -> None:
         """Know a descriptor that does not block, until `forget`."""
@@ -238,8 +256,15 @@ class Loop:
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
-        self._count += 1
-        await _wait(_SLEEP, (time.monotonic() + seconds, self._count))
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._count += 1
+            await _wait(_SLEEP, (end, self._count))
+
+    async def any_done(self, tasks: list[Task]) -> None:
+        """Wait until one of some tasks has ended."""
+        while not any(task.done for task in tasks):
+            await _wait(_ANY, tasks)
 
     async def within(self, seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
         """What a coroutine returns.
@@ -332,10 +357,20 @@ class Connection:
         try:
             self.socket.connect(address)
         except BlockingIOError:
-            await self._loop.writable(self.fd)
-            code = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            if code:
-                raise OSError(code, os.strerror(code)) from None
+            while not self._connected():
+                await self._loop.writable(self.fd)
+
+    def _connected(self) -> bool:
+        code = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            raise OSError(code, os.strerror(code))
+        try:
+            self.socket.getpeername()
+        except OSError as error:
+            if error.errno == errno.ENOTCONN:
+                return False
+            raise
+        return True
 
     async def recv(self, size: int) -> bytes:
         """At most `size` bytes; none at the end."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 #: Names of one task that have an address of their own; each costs the front a few listeners.
 NAMES_LIMIT = 1000
 
+#: Addresses of nobody, before the stand-ins' own; the second's range is the task's own network's alone.
+FIRST4 = "127.64.0.0"
+FIRST6 = "fd76:7863:6f6e:64::"
+
 _FIRST = (127 << 24) + (64 << 16)
-# a range of the task's own network alone: nothing outside ever sees it
-PREFIX6 = "fd76:7863:6f6e:64::"
 
 
 class Full(Exception):
@@ -33,7 +35,7 @@ class Names:
             if len(self._numbers) >= NAMES_LIMIT:
                 raise Full
             number = self._numbers[host] = len(self._numbers) + 1
-        four, six = _four(number), f"{PREFIX6}{number:x}"
+        four, six = _four(number), f"{FIRST6}{number:x}"
         self._hosts[four] = self._hosts[six] = host
         return four, six, fresh
 

@@ -1,0 +1,235 @@
+"""EFFECT: one task's front: everything that comes in at its listeners, judged, answered, reported.
+
+Who is asking is told by the listening socket, which only this task can reach; nothing a client says about itself
+is looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import socket
+import time
+from typing import TYPE_CHECKING
+
+from sandbox.network import socks
+from sandbox.network.dial import Dialler, Refused, Unreachable, host_addresses
+from sandbox.network.lookups import Lookups
+from sandbox.network.loop import Connection, Loop
+from sandbox.network.names import Names
+from sandbox.network.relay import Relay
+from sandbox.network.rules import Rules
+from sandbox.network.services import DNS_PORT, HTTP_PORT, LOOPBACK, SOCKS_PORT
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from sandbox.network.dial import Address
+    from sandbox.network.policy import Policy
+
+    Serve = Callable[[Connection], Awaitable[None]]
+
+#: Connections of one task served at once; the next ones wait in the kernel.
+CONNECTIONS_LIMIT = 4096
+#: Distinct refusals of one task that are told; beyond them the report has a hole.
+REPORTS_LIMIT = 100_000
+
+_DATAGRAM = 4096
+_HANDSHAKE_SECONDS = 60.0
+_HANDSHAKE_CHUNK = 4096
+# of a connection: itself, the one it leads to, one that is raced beside it
+_DESCRIPTORS_EACH = 3
+_DESCRIPTORS_KEPT = 256
+_SETTLE_TURNS = 20_000
+_FULL_SECONDS = 0.1
+
+
+class Front:
+    """Serves the listeners of one task.
+
+    Args:
+        policy: what may be reached.
+        listen: opens listeners in the task's network at addresses and ports, those it can.
+        report: called with what was asked for and why it was refused, before the task hears of it; with two empty
+            strings once there are more than can be told.
+        failed: called with an error that is nobody's mistake but this program's.
+        named: called with a name and its stand-ins before the task learns of them.
+        resolve: from a name to its addresses.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        policy: Policy,
+        *,
+        listen: Callable[[list[tuple[str, int]]], list[socket.socket]],
+        report: Callable[[str, str], None],
+        failed: Callable[[Exception], None],
+        named: Callable[[str, tuple[str, ...]], None] = lambda _host, _addresses: None,
+        resolve: Callable[[str, int], list[Address]] = host_addresses,
+    ) -> None:
+        self._loop = loop
+        self._rules = Rules(policy)
+        self._names = Names()
+        self._listen = listen
+        self._tell = report
+        self._named = named
+        self._failed = failed
+        self._told: set[tuple[str, str]] = set()
+        self._relay = Relay(loop)
+        self._dialler = Dialler(loop, policy, self._rules, self._names, report=self._report, resolve=resolve)
+        self._lookups = Lookups(
+            self._rules, self._names, listen=self._stand_in, own_name=os.uname().nodename, report=self._report
+        )
+        descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._room = max(1, min(CONNECTIONS_LIMIT, (descriptors - _DESCRIPTORS_KEPT) // _DESCRIPTORS_EACH))
+
+    def take(self, listeners: Iterable[socket.socket]) -> None:
+        """Serve more listeners, each as its port says."""
+        for listener in listeners:
+            listener.setblocking(False)
+            self._loop.watch(listener.fileno())
+            if listener.type == socket.SOCK_DGRAM:
+                self._loop.spawn(self._datagrams(listener))
+            else:
+                self._loop.spawn(self._accept(listener, self._served_as(listener)))
+
+    def settle(self) -> bool:
+        """At the end, everything inside being gone: judge what still waits; false when there is no end to it."""
+        self._dialler.closing = True
+        full, self._room = self._room <= 0, 1 << 30
+        if full:
+            # who waits for room looks again
+            time.sleep(_FULL_SECONDS)
+        return self._loop.settle(_SETTLE_TURNS)
+
+    def _served_as(self, listener: socket.socket) -> Serve:
+        host, port = listener.getsockname()[:2]
+        if host == LOOPBACK and port in (HTTP_PORT, SOCKS_PORT, DNS_PORT):
+            return {HTTP_PORT: self._http, SOCKS_PORT: self._socks, DNS_PORT: self._stream_of_queries}[port]
+        return lambda connection: self._transparent(connection, host, port)
+
+    async def _accept(self, listener: socket.socket, serve: Serve) -> None:
+        while True:
+            if self._room <= 0:
+                await self._loop.sleep(_FULL_SECONDS)
+                continue
+            try:
+                client, _ = listener.accept()
+            except BlockingIOError:
+                await self._loop.readable(listener.fileno())
+            except OSError:  # it went away again, or no descriptor is left
+                await self._loop.sleep(_FULL_SECONDS)
+            else:
+                self._room -= 1
+                self._loop.spawn(self._serve(client, serve))
+
+    async def _serve(self, client: socket.socket, serve: Serve) -> None:
+        connection = Connection(self._loop, client)
+        try:
+            with contextlib.suppress(OSError):
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await serve(connection)
+        except OSError:  # TimeoutError is one
+            connection.close(reset=True)
+        except Exception as error:  # noqa: BLE001  nobody joins this task, and what it had to report is lost
+            connection.close(reset=True)
+            self._failed(error)
+        finally:
+            connection.close()
+            self._room += 1
+
+    async def _http(self, connection: Connection) -> None:
+        # half a tenth of a second, which a task that speaks no HTTP need not spend
+        from sandbox.network.http import Client  # noqa: PLC0415
+
+        await Client(self._loop, connection, self._dialler, self._relay).serve()
+
+    async def _socks(self, connection: Connection) -> None:
+        try:
+            target, early = await self._loop.within(_HANDSHAKE_SECONDS, self._handshake(connection))
+        except socks.Malformed as error:
+            await connection.send(error.reply)
+            connection.end()
+            return
+        try:
+            opened = await self._dialler.open(target.host, target.port)
+        except Refused:
+            await connection.send(socks.answer(socks.NOT_ALLOWED))
+            connection.end()
+            return
+        except Unreachable as error:
+            await connection.send(socks.answer(socks.CONNECTION_REFUSED if error.refused else socks.UNREACHABLE))
+            connection.end()
+            return
+        with opened.connection:
+            await connection.send(socks.answer(socks.SUCCEEDED))
+            await opened.connection.send(early)
+            await self._relay.both(connection, opened.connection)
+
+    async def _handshake(self, connection: Connection) -> tuple[socks.Target, bytes]:
+        handshake = socks.Handshake()
+        while True:
+            data = await connection.recv(_HANDSHAKE_CHUNK)
+            if not data:
+                raise ConnectionAbortedError("it hung up")
+            reply, target, early = handshake.feed(data)
+            await connection.send(reply)
+            if target is not None:
+                return target, early
+
+    async def _transparent(self, connection: Connection, host: str, port: int) -> None:
+        try:
+            opened = await self._dialler.open(host, port)
+        except (Refused, Unreachable):
+            connection.close(reset=True)
+            return
+        with opened.connection:
+            await self._relay.both(connection, opened.connection)
+
+    async def _stream_of_queries(self, connection: Connection) -> None:
+        buffer = b""
+        while data := await self._loop.within(_HANDSHAKE_SECONDS, connection.recv(_HANDSHAKE_CHUNK)):
+            buffer += data
+            while len(buffer) >= 2 and len(buffer) >= (end := 2 + int.from_bytes(buffer[:2], "big")):  # noqa: PLR2004
+                answer = self._lookups.answer(buffer[2:end])
+                buffer = buffer[end:]
+                if answer is None:
+                    return
+                await connection.send(len(answer).to_bytes(2, "big") + answer)
+
+    async def _datagrams(self, server: socket.socket) -> None:
+        while True:
+            try:
+                message, client = server.recvfrom(_DATAGRAM)
+            except BlockingIOError:
+                await self._loop.readable(server.fileno())
+                continue
+            except OSError:  # an answer nobody was there to take
+                continue
+            try:
+                answer = self._lookups.answer(message)
+            except Exception as error:  # noqa: BLE001  one bad message must not end the others' lookups
+                self._failed(error)
+                continue
+            if answer is not None:
+                with contextlib.suppress(OSError):  # nobody is there to take it
+                    server.sendto(answer, client)
+            await self._loop.turn()
+
+    def _stand_in(self, host: str, four: str, six: str) -> bool:
+        wanted = [(address, port) for address in (four, six) for port in self._rules.ports(host)]
+        opened = self._listen(wanted)
+        self.take(opened)
+        self._named(host, (four, six))
+        return any(listener.family == socket.AF_INET6 for listener in opened)
+
+    def _report(self, asked: str, reason: str) -> None:
+        if (asked, reason) in self._told or len(self._told) > REPORTS_LIMIT:
+            return
+        self._told.add((asked, reason))
+        if len(self._told) > REPORTS_LIMIT:
+            self._tell("", "")
+        else:
+            self._tell(asked, reason)
