@@ -127,7 +127,11 @@ def _task(task: Task, model: TaskModel, document: Document, platforms: Iterable[
                 stores=workspace.store_places,
                 is_made=partial(_is_made, workspace),
             )
-    if block.network is True and not _any_list(task.project.workspace):
+        if _has_endpoints(block):
+            from vxconf import cautions_network  # noqa: PLC0415  most blocks list none
+
+            yield from cautions_network.cautions(block, judged, document, files=task.project.workspace.files)
+    if block.network is True and listed(task.project.workspace) == ():
         path = (*block.path, "allow", "network")
         yield Diagnostic(
             code="VX402",
@@ -163,17 +167,21 @@ def _has_grants(block: SandboxModel) -> bool:
     return bool(block.read or block.write)
 
 
-def _any_list(workspace: Workspace) -> bool:
+def _has_endpoints(block: SandboxModel) -> bool:
+    return bool(block.network or block.deny_network or block.unix_sockets)
+
+
+def listed(workspace: Workspace) -> tuple[str, ...] | None:
+    """The hosts the tasks of a workspace list, each once; `None` for a workspace too large to be searched."""
     try:
         tasks = workspace.tasks
     except TooManyDirectories:
-        return True
-    for task in tasks:
-        run = task.model.exec if task.model is not None else None
-        network = run.sandbox.network if run is not None and run.sandbox is not None else None
-        if network is not None and network is not True and network:
-            return True
-    return False
+        return None
+    blocks = (task.model.exec.sandbox for task in tasks if task.model is not None and task.model.exec is not None)
+    lists = (block.network for block in blocks if block is not None)
+    return tuple(
+        dict.fromkeys(entry.text for hosts in lists if hosts is not None and hosts is not True for entry in hosts)
+    )
 
 
 def _references(task: Task, model: TaskModel, document: Document) -> Iterator[Diagnostic]:

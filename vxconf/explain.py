@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sandbox import globs, paths
-from sandbox.contract import Reach
 from sandbox.executed import DIRECTORIES, FILES
 from sandbox.facts import Kind
-from sandbox.planning.ops import Way
+from vxconf import explain_network
 from vxconf.diagnostics import dotted
 from vxconf.judging import FIELDS
 from vxconf.model import Entry
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from sandbox.dependencies import Withheld
     from sandbox.facts import Files
-    from sandbox.planning.model import Plan
     from sandbox.planning.ops import Operation
     from vxconf.document import Document
     from vxconf.judging import Judged
@@ -51,6 +49,7 @@ class Explained:
 
     Attributes:
         linux, macos: whether the platform was asked about.
+        listed: the hosts all tasks of the workspace list; needed for `network = true` alone.
     """
 
     block: SandboxModel
@@ -59,6 +58,23 @@ class Explained:
     files: Files
     linux: bool = True
     macos: bool = True
+    listed: tuple[str, ...] = ()
+
+    @property
+    def network(self) -> explain_network.Block:
+        """The part that is about hosts, ports and sockets."""
+        bare, resolution = self.judged.bare, self.judged.resolution
+        config = bare.config if bare is not None else resolution.config
+        return explain_network.Block(config=config, resolution=resolution, listed=self.listed)
+
+    @property
+    def temp(self) -> str:
+        """How the task's own temporary directory is told of, which each run makes anew."""
+        return paths.join(self.judged.where.facts.temp_root, "…")
+
+    def first_name(self, field: str) -> str:
+        """The name in the whole config of a field of what was left of it."""
+        return self.judged.origins.get(field, field)
 
 
 def grants(what: Explained) -> list[JSON]:
@@ -71,7 +87,7 @@ def grants(what: Explained) -> list[JSON]:
             "value": value,
             "file": what.document.file,
             "line": place.line,
-            "linux": [_operation(one) for one in _operations(what, entry)],
+            "linux": [*map(_operation, _operations(what, entry)), *_connected(what, field, entry)],
             "macos": [],
             "notes": list(_notes(what, field, entry)),
         }
@@ -83,33 +99,40 @@ def grants(what: Explained) -> list[JSON]:
 
 def implied(what: Explained) -> list[JSON]:
     """What no entry says and holds all the same, each with its reason."""
-    judged, items = what.judged, []
+    items = list(_implied_paths(what))
+    if what.linux:
+        for value, reason, note, operations in explain_network.implied(what.network, what.temp):
+            items.append({**_implied(value, reason, what, note=note), "linux": operations})
+    return items
+
+
+def _implied_paths(what: Explained) -> Iterator[JSON]:
+    judged = what.judged
     told: set[str] = set()
     plan = judged.plan if what.linux else None
     if plan is not None:
         for operation in plan.operations:
             if not operation.origin.field:
                 told.add(operation.path)
-                items.append(_implied(operation.path, operation.origin.reason, what, operation))
-    if judged.request is not None:
-        request = judged.request
-        items += [_implied(read.path, read.reason, what) for read in request.reads if read.path not in told]
-        for wall in (*request.walls, *request.around, *request.stores):
-            if wall.path not in told:
-                note = "does not exist now" if what.files.kind(wall.path) is None else ""
-                items.append(_implied(wall.path, f"{wall.reason} is a wall", what, note=note))
-        items += [_withheld(package, what) for package in request.withheld]
-        known = {package.dir for package in request.withheld} | {wall.path for wall in request.walls}
-        beside = [path for path in request.reported if path not in known]
-        items += [_implied(path, "a refused read in it is reported, as in the project", what) for path in beside]
-        if request.config.allow_write:
-            items.append(_executed(what))
-        temp = paths.join(request.facts.temp_root, "…")
-        item = _implied(temp, "the task's own temporary directory, its TMPDIR", what, note="made for each run, 0700")
-        if what.linux:
-            item["linux"] = [{"op": "Bind", "path": temp, "describe": f"bind directory {temp} writable"}]
-        items.append(item)
-    return items
+                yield _implied(operation.path, operation.origin.reason, what, operation)
+    if judged.request is None:
+        return
+    request = judged.request
+    yield from (_implied(read.path, read.reason, what) for read in request.reads if read.path not in told)
+    for wall in (*request.walls, *request.around, *request.stores):
+        if wall.path not in told:
+            note = "does not exist now" if what.files.kind(wall.path) is None else ""
+            yield _implied(wall.path, f"{wall.reason} is a wall", what, note=note)
+    yield from (_withheld(package, what) for package in request.withheld)
+    known = {package.dir for package in request.withheld} | {wall.path for wall in request.walls}
+    beside = [path for path in request.reported if path not in known]
+    yield from (_implied(path, "a refused read in it is reported, as in the project", what) for path in beside)
+    if request.config.allow_write:
+        yield _executed(what)
+    item = _implied(what.temp, "the task's own temporary directory, its TMPDIR", what, note="made for each run, 0700")
+    if what.linux:
+        item["linux"] = [{"op": "Bind", "path": what.temp, "describe": f"bind directory {what.temp} writable"}]
+    yield item
 
 
 def _withheld(package: Withheld, what: Explained) -> JSON:
@@ -129,120 +152,6 @@ def _executed(what: Explained) -> JSON:
     if config is None or not config.git_config:
         names = (*names, ".git/config")
     return _implied(", ".join(names), "other programs execute what these say: no task makes or changes one", what)
-
-
-def why_path(what: Explained, path: str) -> JSON:
-    """Whether the task may read and write one absolute path, and why.
-
-    Args:
-        what: the block.
-        path: as the task would spell it, absolute.
-    """
-    plan = what.judged.plan
-    if plan is None:
-        nothing = {"allowed": False, "by": _because("the block is refused"), "nearest": None}
-        return {"read": nothing, "write": dict(nothing)}
-    reach = plan.access(path, what.files)
-    return {
-        "read": _answer(what, plan, path, allowed=reach is not Reach.HIDDEN, write=False),
-        "write": _answer(what, plan, path, allowed=reach in {Reach.WRITE, Reach.NAME}, write=True),
-    }
-
-
-def refused_answer(reason: str) -> JSON:
-    """The answer where nothing is run at all."""
-    return {"allowed": False, "by": _because(reason), "nearest": None}
-
-
-def why_host() -> JSON:
-    """The answer for every host, for now."""
-    return {
-        "allowed": False,
-        "by": _because("the network is off: network grants are not enforced yet"),
-        "nearest": None,
-    }
-
-
-def unsandboxed_answer() -> JSON:
-    """The answer for a task without a block."""
-    return {"allowed": True, "by": _because("the task has no sandbox block"), "nearest": None}
-
-
-def _answer(what: Explained, plan: Plan, path: str, *, allowed: bool, write: bool) -> JSON:
-    real = paths.canonical(path, what.files)
-    if allowed:
-        by = _by(what, plan.decided_by(real))
-    elif plan.reach(real) is Reach.HIDDEN:
-        by = _because(_hidden_by(what, plan, real))
-    elif write and plan.executed.protects(real):
-        by = _because("other programs execute what it says: no task makes or changes it")
-    else:
-        by = _because("no write grant covers it" if write else "a link on the way to it is not granted")
-    return {"allowed": allowed, "by": by, "nearest": None if allowed else _nearest(what, real, write=write)}
-
-
-def _hidden_by(what: Explained, plan: Plan, real: str) -> str:
-    """The rule that hides a path: the wall it is in, else the cover it is under."""
-    request = what.judged.request
-    walls = [w for w in (*request.walls, *request.stores) if paths.at_or_under(real, w.path)] if request else []
-    withheld = [p for p in request.withheld if paths.at_or_under(real, p.dir)] if request else []
-    if withheld:
-        package = withheld[0]
-        return f"the package {package.name} is withheld: the task's cache key answers for no task of {package.target}"
-    if walls:
-        wall = max(walls, key=lambda one: len(one.path))
-        return f"{wall.reason} {wall.path} is a wall"
-    operation = plan.decided_by(real)
-    while isinstance(operation, Way) and operation.path != "/":
-        operation = plan.decided_by(paths.parent(operation.path))
-    return operation.origin.reason or "nothing in the workspace exists unless it is granted"
-
-
-def _nearest(what: Explained, real: str, *, write: bool) -> JSON | None:
-    """The grant that comes closest to a path: the one that shares most of the way to it."""
-    best: tuple[int, JSON] | None = None
-    config = what.judged.resolution.config
-    lists = [("allowWrite", config.allow_write)] if write else []
-    lists += [] if write else [("allowRead", config.allow_read), ("allowWrite", config.allow_write)]
-    for name, entries in lists:
-        for index, grant in enumerate(entries):
-            path = globs.literal_base(grant) if globs.has_wildcard(grant) else globs.unescape(grant).rstrip("/") or "/"
-            shared = _shared(path, real)
-            # what has no more in common than the way to the project is no near miss
-            if shared > len(paths.parts(config.workspace)) - 1 and (best is None or shared > best[0]):
-                best = (shared, _line(what, what.judged.resolution.origin(f"{name}[{index}]")[0]))
-    return best[1] if best is not None else None
-
-
-def _shared(one: str, other: str) -> int:
-    count = 0
-    for left, right in zip(paths.parts(one), paths.parts(other), strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
-
-
-def _by(what: Explained, operation: Operation) -> JSON:
-    origins = what.judged.resolution.origin(_first_name(what, operation.origin.field))
-    return _line(what, origins[0]) if origins else _because(operation.origin.reason)
-
-
-def _line(what: Explained, entry: Entry) -> JSON:
-    return {
-        "path": dotted(entry.path),
-        "value": entry.text,
-        "file": what.document.file,
-        "line": locate(what.document, entry.path).line,
-    }
-
-
-def _because(reason: str) -> JSON:
-    return {"reason": reason, "file": None, "line": None}
-
-
-def _first_name(what: Explained, field: str) -> str:
-    return what.judged.origins.get(field, field)
 
 
 def _entries(block: SandboxModel) -> Iterator[tuple[str, Entry]]:
@@ -287,8 +196,13 @@ def _operations(what: Explained, entry: Entry) -> Iterator[Operation]:
         return
     for operation in what.judged.plan.operations:
         field = operation.origin.field
-        if field and entry in what.judged.resolution.origin(_first_name(what, field)):
+        if field and entry in what.judged.resolution.origin(what.first_name(field)):
             yield operation
+
+
+def _connected(what: Explained, field: str, entry: Entry) -> Iterator[JSON]:
+    if what.linux and what.judged.bare is not None and field in explain_network.FIELDS:
+        yield from explain_network.operations(what.network, field, entry)
 
 
 def _operation(operation: Operation) -> JSON:
@@ -315,6 +229,9 @@ def _notes(what: Explained, field: str, entry: Entry) -> Iterator[str]:
             yield _NO_EFFECT
     elif field in _FLAGS:
         yield _FLAGS[field]
+    elif field in explain_network.FIELDS:
+        if what.linux and what.judged.bare is not None:
+            yield from explain_network.notes(what.network, field, entry)
     elif field not in {"allowRead", "allowWrite"}:
         yield _NOT_ENFORCED
     else:

@@ -35,7 +35,7 @@ def answer(data: JSON) -> str:
     lines = [
         data["target"] if data.get("path", data["target"]) == data["target"] else f"{data['target']} ({data['path']})"
     ]
-    for what in ("read", "write", "network"):
+    for what in ("read", "write", "connect", "network"):
         if what in data:
             lines += _verdict(what, data[what])
     return "".join(f"{printable(line)}\n" for line in lines)

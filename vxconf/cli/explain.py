@@ -8,7 +8,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from vxconf import explain, explain_text, report
+from vxconf import explain, explain_network, explain_text, report, why
+from vxconf.checking import listed
 from vxconf.cli import FOUND, OK, is_coloured, out
 from vxconf.cli.common import find_task, rendered
 
@@ -59,6 +60,7 @@ def _explained(task: Task, platform: str) -> Explained | None:
         files=task.project.workspace.files,
         linux=platform != "macos",
         macos=platform != "linux",
+        listed=(listed(task.project.workspace) or ()) if model.exec.sandbox.network is True else (),
     )
 
 
@@ -81,19 +83,27 @@ def _why(task: Task, what: Explained | None, target: str) -> dict[str, Any]:
     path, is_host = _meant(task, target)
     answer: dict[str, Any] = {"target": target}
     if is_host:
-        answer["network"] = explain.unsandboxed_answer() if what is None and not task.sandboxed else explain.why_host()
+        answer["network"] = _why_host(task, what, target)
     if path is not None:
         answer |= {"path": os.path.realpath(path), **_why_path(task, what, path)}
     return answer
 
 
+def _why_host(task: Task, what: Explained | None, target: str) -> dict[str, Any]:
+    if what is not None:
+        return why.of_host(what, target)
+    if task.sandboxed or task.model is None:
+        return why.refused("the file is refused")
+    return why.unsandboxed()
+
+
 def _why_path(task: Task, what: Explained | None, path: str) -> dict[str, Any]:
     if what is None:
-        nothing = explain.unsandboxed_answer()
+        nothing = why.unsandboxed()
         if task.sandboxed or task.model is None:
-            nothing = explain.refused_answer("the file is refused")
+            nothing = why.refused("the file is refused")
         return {"read": nothing, "write": dict(nothing)}
-    return explain.why_path(what, path)
+    return why.of_path(what, path)
 
 
 def _meant(task: Task, target: str) -> tuple[str | None, bool]:
@@ -118,9 +128,10 @@ def _meant(task: Task, target: str) -> tuple[str | None, bool]:
 
 
 def _mechanism(what: Explained | None) -> dict[str, Any]:
-    linux: dict[str, list[str]] = {"operations": [], "argv": [], "filter": []}
+    linux: dict[str, list[str]] = {"operations": [], "argv": [], "filter": [], "listeners": []}
     if what is not None and what.linux and what.judged.plan is not None:
         from vxconf.mechanism import argv, filter_lines  # noqa: PLC0415  only --mechanism needs the engine's insides
 
         linux = {"operations": list(what.judged.plan.describe()), "argv": argv(), "filter": filter_lines()}
+        linux["listeners"] = explain_network.listeners(what.network.config)
     return {"linux": linux, "macos": {"profile": ""}}

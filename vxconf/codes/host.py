@@ -230,6 +230,37 @@ WARNINGS = (
         right=sandbox('allow.network = ["pypi.org"]'),
         severity=Severity.WARNING,
     ),
+    Code(
+        code="VX410",
+        slug="opens-control-socket",
+        title="a socket that commands the host is granted",
+        means="Docker, an SSH or GPG agent, D-Bus, X11 and their like do for whoever connects what the sandbox keeps "
+        "the task from: they start programs outside, sign with the user's keys, or read what the user types.",
+        wrong=sandbox('allow.unixSockets = ["/var/run/docker.sock"]'),
+        right=sandbox('allow.unixSockets = ["/run/postgresql/.s.PGSQL.5432"]'),
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX411",
+        slug="own-port-listed",
+        title="a port is both the task's own and one of the host's",
+        means="`localBinding` makes the port the task's own, so the entry under `network` opens nothing.",
+        wrong=sandbox("allow.localBinding = [8000]", 'allow.network = ["localhost:8000"]'),
+        right=sandbox("allow.localBinding = [8000]"),
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX412",
+        slug="directory-for-socket",
+        title="a socket's grant names a directory",
+        means="A socket is granted by its own path; a directory opens none of those in it.",
+        wrong=sandbox('allow.unixSockets = ["/run/postgresql"]'),
+        right=sandbox('allow.unixSockets = ["/run/postgresql/.s.PGSQL.5432"]'),
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
 )
 
 
