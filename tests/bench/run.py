@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal
 import sandbox
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.bench import names
+from tests.bench import compiling, names
 
 if TYPE_CHECKING:
     from sandbox.contract import Observer
@@ -180,6 +180,27 @@ def _engine(box: Box, rounds: int) -> list[Ratio]:
     ]
 
 
+def _compiler(box: Box, rounds: int) -> list[Ratio]:
+    """`tsc -b` into outputs granted by name and as a directory, from nothing and with nothing to do."""
+    tsc = compiling.compiler()
+    if not tsc:
+        return []
+    app = os.path.join(box.root, "app")
+    compiling.project(app)
+    read = (os.path.join(app, "src") + "/", os.path.join(app, "tsconfig.json"))
+    whole, name = (os.path.join(app, "dist") + end for end in ("/", ""))
+    anew, again = f"rm -rf dist/* dist/.tsbuildinfo && node {tsc} -b", f"node {tsc} -b"
+
+    def build(command: str, grant: str) -> Measure:
+        return box.command(command, read=read, write=(grant,))
+
+    by_name = f"`tsc -b` of {compiling.MODULES} modules into `dist` by name / into `dist/`"
+    return [
+        Ratio(by_name, build(anew, whole), build(anew, name), "1.5", max(1, rounds // 3)),
+        Ratio("the same with nothing to do", build(again, whole), build(again, name), "1.5", rounds),
+    ]
+
+
 def _check(root: str, rounds: int) -> list[Ratio]:
     task = '[tasks.{name}.exec]\ncommand = "true"\n\n[tasks.{name}.exec.sandbox.allow]\nread = ["."]\n\n'
     text = "".join(task.format(name=name) for name in ("build", "test", "lint"))
@@ -212,6 +233,19 @@ def _check(root: str, rounds: int) -> list[Ratio]:
     ]
 
 
+def _machine() -> str:
+    """One line: the day and what the figures were taken on."""
+    model = ""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        model = next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), "")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
+    kernel = f"{platform.system()} {platform.release()} {platform.machine()}"
+    return (
+        f"{time.strftime('%Y-%m-%d')}  {platform.node()}  {kernel}  {os.cpu_count()} x {model or 'unknown'}"
+        f"  {memory:.1f} GiB  Python {platform.python_version()}"
+    )
+
+
 def main() -> None:
     """Measures everything and prints one line for each ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -219,9 +253,7 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     # an installed program has its bytecode; one that may not keep it compiles itself every time
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    print(
-        f"{time.strftime('%Y-%m-%d')}  {platform.platform()}  {os.cpu_count()} CPUs  Python {platform.python_version()}"
-    )
+    print(_machine(), flush=True)
     scratch = os.path.realpath(tempfile.mkdtemp(prefix="vxconf-bench-"))
     try:
         for ratio in _check(os.path.join(scratch, "files"), rounds):
@@ -233,6 +265,8 @@ def main() -> None:
         print(f"observer: {report.observer}")
         with sandbox.Session() as session:
             for ratio in _engine(Box(session, os.path.join(scratch, "workspace")), rounds):
+                _show(ratio)
+            for ratio in _compiler(Box(session, os.path.join(scratch, "compiled")), rounds):
                 _show(ratio)
         print("through the mask / on the plain file system")
         names.main()
