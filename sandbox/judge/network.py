@@ -12,12 +12,12 @@ from sandbox.domains import PatternRefused, check_pattern, is_address
 from sandbox.judge import spelling
 from sandbox.judge.ignore import Silence
 from sandbox.network import guard
-from sandbox.network.policy import NOT_ALLOWED
+from sandbox.network.policy import DENIED, NOT_ALLOWED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sandbox.contract import Access
+    from sandbox.contract import Access, DenialClass
     from sandbox.judge.boundary import Boundary
 
 #: What the front and the kernel's dials are reported as; any other operation is a call on a socket with a path.
@@ -55,7 +55,7 @@ class Connections:
         self._told.add(target)
         self._hosts.append((target, access.reason))
         line = f"deny {OUTBOUND} {spelling.shown(target)} ({access.reason or 'refused'})"
-        return self._violation(access, path="", line=line)
+        return self._violation(access, "", line, _helps(target, access.reason))
 
     def _socket(self, access: Access) -> Violation | None:
         path = access.path
@@ -68,9 +68,10 @@ class Connections:
         self._sockets.append(path)
         reason = access.reason or "no grant opens it"
         line = f"{access.operation} {spelling.shown(access.asked)}: {access.errno or 'EPERM'}, {spelling.shown(path)}"
-        return self._violation(access, path=path, line=f"{line} is a socket of the host's ({reason})")
+        helps: DenialClass = "grant" if _entry(path, self._boundary) else "tool-fault"
+        return self._violation(access, path, f"{line} is a socket of the host's ({reason})", helps)
 
-    def _violation(self, access: Access, *, path: str, line: str) -> Violation:
+    def _violation(self, access: Access, path: str, line: str, helps: DenialClass) -> Violation:
         mask = self._boundary.mask
         return Violation(
             kind="network",
@@ -79,6 +80,7 @@ class Connections:
             path=mask(path),
             errno=access.errno or ("EPERM" if path else ""),
             line=mask(line),
+            class_=helps,
         )
 
     def completed(self, fix: Fix | None) -> Fix | None:
@@ -113,6 +115,15 @@ class Connections:
         known = f"{shown} is {what}" if what else f"{shown} is a socket of the host's"
         entry = _entry(path, self._boundary)
         return f"{known}: allow.unixSockets = [{entry}] opens it" if entry else f"{known}, and no entry can name it"
+
+
+def _helps(target: str, reason: str) -> DenialClass:
+    """What helps against a refused host: an entry of `allow.network`, one of `ignore.network`, or neither."""
+    if never_suggested(target):
+        return "credential"
+    if reason.startswith(NOT_ALLOWED) and _entries((target,)):
+        return "grant"
+    return "ignore" if reason.startswith(DENIED) else "tool-fault"
 
 
 def _entry(path: str, boundary: Boundary) -> str:

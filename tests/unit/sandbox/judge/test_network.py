@@ -223,3 +223,21 @@ def test_a_socket_whose_name_no_list_can_hold_gets_no_entry() -> None:
     asked = judge()
     asked.take(knock("/srv/it's.sock"))
     assert "allow.unixSockets" not in asked.hints()[-1].line
+
+
+@pytest.mark.parametrize(
+    ("access", "helps"),
+    [
+        (dial("files.test:443"), "grant"),
+        (dial("b.test:80", DENIED), "ignore"),
+        (dial("intranet:80"), "tool-fault"),
+        (dial("c.test:80", "resolves to a loopback address"), "tool-fault"),
+        (dial("169.254.169.254:80"), "credential"),
+        (knock("/srv/app.sock"), "grant"),
+        (knock("/srv/it's.sock"), "tool-fault"),
+    ],
+)
+def test_a_violation_says_what_helps(access: Access, helps: str) -> None:
+    violation = judge().take(access)
+    assert violation is not None
+    assert violation.class_ == helps
