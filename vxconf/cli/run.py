@@ -85,6 +85,7 @@ def _sandboxed(
 
     request = task.request()
     with Session() as session, _forwarded(session.signal):
+        session.declare((request,))
         return session.run(
             request,
             command=run.command,
