@@ -119,10 +119,10 @@ def notes(block: Block, field: str, entry: Entry) -> Iterator[str]:
 def _union(block: Block) -> str:
     union = policies.canonical(block.listed, allow=True)
     if not union:
-        return "reaches what the tasks of the run list, and no task of the workspace lists a host"
+        return "reaches what the tasks of one run list, and no task of the workspace lists a host"
     more = f" and {len(union) - _NAMED} more" if len(union) > _NAMED else ""
     named = ", ".join(union[:_NAMED]) + more
-    return f"reaches what the tasks of the run list, of the whole workspace {named}; vxconf run runs one task alone"
+    return f"reaches what the tasks of one run list, alone nothing; in a run of the whole workspace {named}"
 
 
 def _host_notes(block: Block, pattern: Pattern, *, first: bool) -> Iterator[str]:
@@ -218,7 +218,7 @@ def _not_listed(block: Block, name: str, port: int | None) -> str:
         others = policies.canonical(block.listed, allow=True)
         found = [p for p in (check_pattern(text, allow=True) for text in others) if p.matches(name, port or p.port)]
         listed = f"a task of the workspace lists {found[0]}" if found else "no task of the workspace lists it"
-        return f"network = true reaches what the tasks of the run list, and vxconf run runs this one alone; {listed}"
+        return f"network = true reaches what the tasks of one run list, and this one lists nothing itself; {listed}"
     if name in policies.LOOPBACK:
         return "loopback inside is the task's own: a port of the host's is reached once network lists it"
     return "it is on no list" if block.config.network else "the block lists no host"
