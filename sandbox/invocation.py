@@ -176,7 +176,14 @@ class Run:
             if report.started is None:
                 making.take_back(made)
             after = surroundings.aftermath(cwd, report.tail)
-            return outcome.settle(report, judge, tuple(self._violations), after=after, held=bool(planned.held))
+            return outcome.settle(
+                report,
+                judge,
+                tuple(self._violations),
+                after=after,
+                held=bool(planned.held),
+                every_socket=config.unix_sockets is True,
+            )
         finally:
             temporary.remove(temp)
             if self._area is not None:

@@ -38,7 +38,13 @@ def not_started(error: SandboxError) -> RunResult:
 
 
 def settle(
-    report: Report, judge: Judge, violations: tuple[Violation, ...], *, after: Aftermath, held: bool = False
+    report: Report,
+    judge: Judge,
+    violations: tuple[Violation, ...],
+    *,
+    after: Aftermath,
+    held: bool = False,
+    every_socket: bool = False,
 ) -> RunResult:
     """Judge an attempt that was made.
 
@@ -50,6 +56,7 @@ def settle(
         violations: all there were, those found after the end among them.
         after: what is known once a command failed.
         held: whether names were granted where nothing serves them.
+        every_socket: whether the task could connect to any socket of the host's.
     """
     if report.started is None:
         reason = report.failed.reason if report.failed else "the sandbox's warden died before the command started"
@@ -90,7 +97,7 @@ def settle(
         protections=Protections(
             filesystem="weaker" if held else "full",
             network="full",
-            sockets="full",
+            sockets="off" if every_socket else "full",
             observer=_STRENGTH[observer],
         ),
         violations=violations,

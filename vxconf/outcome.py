@@ -114,7 +114,8 @@ def _suggestions(fix: Fix, task: Task) -> Iterator[str]:
     yield from _suggestion(task, (*inputs, "files"), fix.inputs.files)
     yield from _suggestion(task, (*inputs, "workspaceFiles"), fix.inputs.workspace_files)
     for path in fix.withheld:
-        yield f"never suggested: {path} holds credentials"
+        what = "holds credentials" if path.startswith(("/", "~")) or ":" not in path else "hands out credentials"
+        yield f"never suggested: {path} {what}"
 
 
 def _suggestion(task: Task, path: FieldPath, entries: tuple[str, ...]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.verdict import Judge
-from sandbox.linux.messages import Failed, Started
+from sandbox.linux.messages import Failed, Finished, Started
 from sandbox.outcome import settle
 from sandbox.planning.model import Plan
 from sandbox.results import Violation
@@ -32,3 +32,11 @@ def test_a_warden_that_fails_once_the_command_runs_is_no_run_that_never_was() ->
 def test_a_warden_that_fails_before_is() -> None:
     result = settle(Report(failed=Failed(reason="it broke")), Judge(BOUNDARY), (), after=Aftermath(cwd="/ws/p"))
     assert (result.exit_code, result.started, result.refusals) == (125, False, ("it broke",))
+
+
+def test_a_task_that_may_knock_anywhere_has_no_protection_of_sockets() -> None:
+    report = Report(started=Started(pid=7, observer="mask", masked=True), finished=Finished(status=0))
+    wide = settle(report, Judge(BOUNDARY), (), after=Aftermath(cwd="/ws/p"), every_socket=True)
+    narrow = settle(report, Judge(BOUNDARY), (), after=Aftermath(cwd="/ws/p"))
+    assert (wide.protections.sockets, narrow.protections.sockets) == ("off", "full")
+    assert wide.protections.network == "full"
