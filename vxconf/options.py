@@ -23,11 +23,12 @@ class Option(NamedTuple):
     choices: tuple[str, ...] = ()
     default: str = ""
     number: bool = False
+    own_key: str = ""
 
     @property
     def key(self) -> str:
         """Its name in `Arguments`."""
-        return self.name.lstrip("-").replace("-", "_")
+        return self.own_key or self.name.lstrip("-").replace("-", "_")
 
 
 class Positional(NamedTuple):
@@ -45,12 +46,17 @@ class Positional(NamedTuple):
 
 
 class Command(NamedTuple):
-    """One subcommand."""
+    """One subcommand.
+
+    Attributes:
+        passes_on: whether what comes after `--` is not its own but for what it runs; `args` in `Arguments`.
+    """
 
     name: str
     help: str
     positionals: tuple[Positional, ...] = ()
     options: tuple[Option, ...] = ()
+    passes_on: bool = False
 
 
 #: What a command was given, by key: strings, booleans, numbers, lists for `many`; `None` where nothing was.
@@ -94,16 +100,29 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "run",
-        "Run one task's command in its sandbox.",
-        (_TASK, Positional("ARGS", "Arguments for the command, after --.", True, False)),
+        "Run one task's command in its sandbox, or several and what they need first; what follows -- is the command's.",
+        (
+            Positional(
+                "TASK", "build, apps/shop#build or @acme/shop#build; several run once what they need has.", True, False
+            ),
+        ),
         (
             _TEXT_OR_JSON,
+            Option("--all", "Run every task of the workspace, or those of these names in every project."),
+            Option(
+                "-j",
+                "How many run at once; as many as there are processors when several are run.",
+                "N",
+                number=True,
+                own_key="jobs",
+            ),
             Option("--fix", "Write the suggested grants into the file."),
             Option("--timeout", "Seconds the command may take.", "S", number=True),
             Option(
                 "--observer", "Who watches the command.", "NAME", ("auto", "mask", "notify", "strace", "none"), "auto"
             ),
         ),
+        passes_on=True,
     ),
     Command("doctor", "Say what this machine can do, and what to do about the rest.", (), (_TEXT_OR_JSON,)),
     Command(

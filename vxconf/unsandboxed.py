@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import signal
@@ -15,7 +16,8 @@ from sandbox.contract import RunResult
 from sandbox.environment import TEMPORARY, task_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from vxconf.model import Exec
     from vxconf.workspace import Task
@@ -24,7 +26,16 @@ _GRACE = 5.0
 _NOT_STARTED, _TIMED_OUT = 125, 124
 
 
-def run(task: Task, what: Exec, args: list[str], *, stdout: int, timeout: float | None) -> RunResult:
+def run(
+    task: Task,
+    what: Exec,
+    args: list[str],
+    *,
+    stdout: int,
+    timeout: float | None,
+    stderr: int | None = None,
+    beside_others: Callable[[int], AbstractContextManager[None]] | None = None,
+) -> RunResult:
     """Runs the command to its end, its output going where ours goes.
 
     Args:
@@ -33,26 +44,32 @@ def run(task: Task, what: Exec, args: list[str], *, stdout: int, timeout: float 
         args: appended to the command, each quoted.
         stdout: the descriptor its output goes to.
         timeout: seconds, counted from its start.
+        stderr: the descriptor its errors go to, ours when absent.
+        beside_others: given the number of its process group, around its life: it reads nothing, and our signals are for
+            somebody else to pass on.
     """
     command = " ".join((what.command, *map(shlex.quote, args)))
     # in the foreground of a terminal it stays in our group, or it could not read from there
-    own_group = not os.isatty(0)
+    own_group = beside_others is not None or not os.isatty(0)
     begun = time.monotonic()
-    watch = _Watch(timeout, own_group=own_group)
+    watch = _Watch(timeout, own_group=own_group, hears=beside_others is None)
     with watch:
         try:
             child = subprocess.Popen(
                 ("/bin/sh", "-c", command),
                 cwd=task.project.directory,
                 env=environment(task, what, os.environ),
+                stdin=None if beside_others is None else subprocess.DEVNULL,
                 stdout=stdout,
+                stderr=stderr,
                 process_group=0 if own_group else None,
             )
         except OSError as fault:
             reason = f"the command could not be started: {(fault.strerror or str(fault)).lower()}"
             return RunResult(sandboxed=False, exit_code=_NOT_STARTED, refusals=(reason,))
         watch.over(child.pid)
-        _, status, usage = os.wait4(child.pid, 0)
+        with contextlib.nullcontext() if beside_others is None else beside_others(child.pid):
+            _, status, usage = os.wait4(child.pid, 0)
     code = os.waitstatus_to_exitcode(status)
     child.returncode = code
     own = code if code >= 0 else 128 - code
@@ -102,8 +119,9 @@ class _Watch:
     It stands before the child does: a signal that comes in between is kept for it.
     """
 
-    def __init__(self, timeout: float | None, *, own_group: bool) -> None:
+    def __init__(self, timeout: float | None, *, own_group: bool, hears: bool) -> None:
         self.timed_out = False
+        self._hears = hears
         self._own_group = own_group
         self._pid: int | None = None
         self._early: list[int] = []
@@ -118,7 +136,7 @@ class _Watch:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if self._hears else ():
             # what the caller ignores, as nohup does, stays ignored
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._take)

@@ -17,15 +17,28 @@ if TYPE_CHECKING:
 
 def carry_out(words: list[str]) -> int:
     """Lets typer read a command line, and carries it out; the exit status."""
+    own, passed_on = _split(words)
     try:
-        status = build()(args=words, prog_name="vxconf", standalone_mode=True)
+        status = build(passed_on)(args=own, prog_name="vxconf", standalone_mode=True)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     return status if isinstance(status, int) else 0
 
 
-def build() -> typer.Typer:
-    """The application."""
+def _split(words: list[str]) -> tuple[list[str], list[str]]:
+    """What is the program's own, and what comes after `--` for the command it runs: typer would mix the two."""
+    place = 0
+    while words[place : place + 1] == [DIRECTORY.name]:
+        place += 2
+    named = next((one for one in COMMANDS if words[place : place + 1] == [one.name]), None)
+    if named is None or not named.passes_on or "--" not in words[place:]:
+        return words, []
+    end = words.index("--", place)
+    return words[:end], words[end + 1 :]
+
+
+def build(passed_on: list[str] | None = None) -> typer.Typer:
+    """The application; `passed_on` is what comes after `--` of a command that passes it on."""
     app = typer.Typer(
         help="Declare what each task of a monorepo may touch, and run it walled in.",
         no_args_is_help=True,
@@ -45,15 +58,17 @@ def build() -> typer.Typer:
     _annotate(top, {"context": (typer.Context, None), "C": (directory, None), "version": (version, False)})
     app.callback(invoke_without_command=True)(top)
     for command in COMMANDS:
-        app.command(command.name, help=command.help)(_function(command))
+        app.command(command.name, help=command.help)(_function(command, passed_on or []))
     return app
 
 
-def _function(command: Command) -> Callable[..., None]:
+def _function(command: Command, passed_on: list[str]) -> Callable[..., None]:
     def carry(context: typer.Context, **given: Any) -> None:
         arguments: Arguments = dict(given)
         before, own = context.obj, given.get(DIRECTORY.key)
         arguments[DIRECTORY.key] = [directory for directory in (before, own) if directory]
+        if command.passes_on:
+            arguments["args"] = passed_on
         raise typer.Exit(dispatch(command.name, arguments))
 
     parameters: dict[str, tuple[Any, Any]] = {"context": (typer.Context, None)}

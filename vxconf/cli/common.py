@@ -27,13 +27,18 @@ def workspace_here() -> Workspace:
 
 
 def find_task(reference: str) -> Task:
+    """The task a user named, of the workspace here; see `task_of`."""
+    return task_of(workspace_here(), reference)
+
+
+def task_of(workspace: Workspace, reference: str) -> Task:
     """The task a user named.
 
     Raises:
         UsageError: there is none; with the nearest names.
     """
     try:
-        return workspace_here().task(reference)
+        return workspace.task(reference)
     except Unknown as fault:
         raise UsageError(str(fault)) from None
     except TooManyDirectories as fault:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sandbox.contract import RunResult
 from vxconf.cli import NOT_RUN, UsageError, err, is_coloured, out
 from vxconf.cli.common import find_task, rendered
+from vxconf.cli.signals import forwarded
 from vxconf.outcome import as_dict, engine_refusal, report
 from vxconf.report import as_dict as diagnostic_as_dict
 from vxconf.workspace import Refused
@@ -26,12 +27,23 @@ if TYPE_CHECKING:
 
 def main(arguments: Arguments) -> int:
     """Runs; the command's own status, or what became of it."""
-    if arguments["fix"]:
-        raise UsageError("--fix is not built yet in this version: add the lines the report suggests by hand")
     timeout = arguments["timeout"]
     if isinstance(timeout, float) and not (timeout > 0 and math.isfinite(timeout)):
         raise UsageError(f"--timeout {timeout} is not a number of seconds above 0")
-    task = find_task(str(arguments["task"]))
+    seconds = timeout if isinstance(timeout, float) else None
+    names = arguments["task"] if isinstance(arguments["task"], list) else []
+    if arguments["all"] or arguments["jobs"] is not None or len(names) > 1:
+        from vxconf.cli import many  # noqa: PLC0415  most invocations name one task
+
+        return many.main(arguments, timeout=seconds)
+    if not names:
+        raise UsageError("name a task, or run them --all")
+    if arguments["fix"]:
+        raise UsageError("--fix is not built yet in this version: add the lines the report suggests by hand")
+    return _run(find_task(names[0]), arguments, timeout=seconds)
+
+
+def _run(task: Task, arguments: Arguments, *, timeout: float | None) -> int:
     as_json = arguments["format"] == "json"
     refusals = task.diagnostics()
     if refusals:
@@ -41,7 +53,7 @@ def main(arguments: Arguments) -> int:
         raise UsageError(f"{task.id} is a group: it has no command to run")
     words = arguments["args"]
     args = list(words) if isinstance(words, list) else []
-    seconds = timeout if isinstance(timeout, float) else model.exec.timeout
+    seconds = timeout if timeout is not None else model.exec.timeout
     # JSON has stdout to itself
     streams = (2, 2) if as_json else (1, 2)
     sys.stdout.flush()
@@ -84,7 +96,7 @@ def _sandboxed(
     from sandbox.session import Session  # noqa: PLC0415  loads the engine
 
     request = task.request()
-    with Session() as session, _forwarded(session.signal):
+    with Session() as session, forwarded(session.signal):
         session.declare((request,))
         return session.run(
             request,
@@ -128,28 +140,3 @@ def _writer(descriptor: int, stop: Callable[[int], None]) -> Callable[[bytes], N
                 stop(signal.SIGPIPE)
 
     return write
-
-
-class _forwarded:  # noqa: N801  read as a phrase: with _forwarded(...)
-    """Signals to us are signals to the command; a second interrupt ends it at once."""
-
-    _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-    def __init__(self, send: Callable[[int], None]) -> None:
-        self._send = send
-        self._before: dict[int, Any] = {}
-        self._interrupts = 0
-
-    def __enter__(self) -> None:
-        for number in self._NUMBERS:
-            # what the caller ignores, as nohup does, stays ignored
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                self._before[number] = signal.signal(number, self._take)
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _take(self, number: int, _frame: object) -> None:
-        self._interrupts += number == signal.SIGINT
-        self._send(signal.SIGKILL if self._interrupts > 1 else number)
