@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vxconf.diagnostics import dotted, quoted
+from vxconf.edit import additions
 from vxconf.places import locate
 from vxconf.report import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from sandbox.contract import Fix, FixPaths, RunResult
-    from vxconf.model import FieldPath
+    from vxconf.edit import Change
     from vxconf.workspace import Task
 
 
@@ -75,12 +76,24 @@ def engine_refusal(refusal: str) -> dict[str, Any]:
     }
 
 
-def report(result: RunResult, task: Task) -> str:
-    """What people are told after the command's own output; empty for a plain pass."""
-    return "".join(f"{printable(line)}\n" for line in _lines(result, task))
+def report(result: RunResult, task: Task, *, suggest: bool = True) -> str:
+    """What people are told after the command's own output; empty for a plain pass.
+
+    Args:
+        result: of the task.
+        task: what was run.
+        suggest: whether the lines to add are told.
+    """
+    return "".join(f"{printable(line)}\n" for line in _lines(result, task, suggest=suggest))
 
 
-def _lines(result: RunResult, task: Task) -> Iterator[str]:
+def changed(changes: Iterable[Change]) -> str:
+    """What was written into a task's file."""
+    lines = (f"{c.file}:{c.line}: added {quoted(c.entry)} to {c.path}{_whole(c.path, (c.entry,))}" for c in changes)
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _lines(result: RunResult, task: Task, *, suggest: bool) -> Iterator[str]:
     for refusal in result.refusals:
         message, _, hint = refusal.partition("\nhint: ")
         yield f"error: {message}"
@@ -95,7 +108,9 @@ def _lines(result: RunResult, task: Task) -> Iterator[str]:
         yield from (f"  {violation.line} [{violation.class_}]" for violation in result.violations)
     yield from (f"hint: {hint.line}" for hint in result.hints)
     if result.fix is not None:
-        yield from _suggestions(result.fix, task)
+        if suggest:
+            yield from _suggestions(result.fix, task)
+        yield from (f"never suggested: {path} holds credentials" for path in result.fix.withheld)
     if result.timed_out:
         yield f"{task.id} was ended: it ran out of time"
     if result.started and result.sandboxed and result.trace != "complete":
@@ -103,27 +118,21 @@ def _lines(result: RunResult, task: Task) -> Iterator[str]:
 
 
 def _suggestions(fix: Fix, task: Task) -> Iterator[str]:
-    model = task.model
-    if model is None or model.exec is None or model.exec.sandbox is None:
-        return
-    block = model.exec.sandbox.path
-    for section, paths in (("allow", fix.allow), ("ignore", fix.ignore)):
-        for key, entries in (("read", paths.read), ("write", paths.write), ("network", paths.network)):
-            yield from _suggestion(task, (*block, section, key), entries)
-    inputs: FieldPath = (*model.path, "cache", "inputs")
-    yield from _suggestion(task, (*inputs, "files"), fix.inputs.files)
-    yield from _suggestion(task, (*inputs, "workspaceFiles"), fix.inputs.workspace_files)
-    for path in fix.withheld:
-        what = "holds credentials" if path.startswith(("/", "~")) or ":" not in path else "hands out credentials"
-        yield f"never suggested: {path} {what}"
-
-
-def _suggestion(task: Task, path: FieldPath, entries: tuple[str, ...]) -> Iterator[str]:
     loaded = task.project.loaded
-    if not entries or loaded is None or loaded.document is None:
+    if loaded is None or loaded.document is None or task.model is None:
         return
-    line = locate(loaded.document, path).line
-    yield f"{loaded.file}:{line}: add {', '.join(map(quoted, entries))} to {dotted(path)}"
+    for path, entries in additions(task.model, fix).items():
+        line = locate(loaded.document, path).line
+        added = ", ".join(map(quoted, entries))
+        yield f"{loaded.file}:{line}: add {added} to {dotted(path)}{_whole(dotted(path), entries)}"
+
+
+def _whole(path: str, entries: Iterable[str]) -> str:
+    """Said of grants that open more than was asked for."""
+    wide = [quoted(entry) for entry in entries if entry.endswith("/")]
+    if not wide or path.split(".")[-2] != "allow":
+        return ""
+    return f", where {' and '.join(wide)} open{'s' if len(wide) == 1 else ''} everything below"
 
 
 def _fix(fix: Fix) -> dict[str, Any]:

@@ -53,14 +53,14 @@ def locate(document: Document, path: FieldPath, *, key: bool = False) -> Place:
 def duplicate_at(text: str, offset: int) -> tuple[int, int, str]:
     """The offsets and the name of the TOML key whose second definition ends, or begins, about `offset`."""
     newest = None
-    for node in _walk(_root(text, "toml")):
+    for node in _walk(tree(text, "toml")):
         if node.type not in {"pair", "table", "table_array_element"}:
             continue
-        name = _key_node(node)
+        name = key_node(node)
         if name is None or name.start_byte > offset:
             continue
         newest = name
-        value = _value_node(node) if node.type == "pair" else None
+        value = value_node(node) if node.type == "pair" else None
         if value is not None and value.end_byte == offset:
             break
     if newest is None:
@@ -71,7 +71,7 @@ def duplicate_at(text: str, offset: int) -> tuple[int, int, str]:
 def json_duplicates(text: str) -> list[tuple[int, int, str]]:
     """Offsets and names of every key of a JSON text that its object has already."""
     found = []
-    for node in _walk(_root(text, "json")):
+    for node in _walk(tree(text, "json")):
         if node.type != "object":
             continue
         seen: set[str] = set()
@@ -79,7 +79,7 @@ def json_duplicates(text: str) -> list[tuple[int, int, str]]:
             name = pair.child_by_field_name("key") if pair.type == "pair" else None
             if name is None:
                 continue
-            key = _json_key(text[name.start_byte : name.end_byte])
+            key = json_key(text[name.start_byte : name.end_byte])
             if key in seen:
                 found.append((name.start_byte, name.end_byte, key))
             seen.add(key)
@@ -92,7 +92,7 @@ class _Index:
         self._lines = [0]
         while (at := text.find("\n", self._lines[-1])) >= 0:
             self._lines.append(at + 1)
-        root = _root(text, form)
+        root = tree(text, form)
         self._root = _Entry(key=None, value=(0, 0))
         if form == "toml":
             self._read_tables(root)
@@ -135,7 +135,7 @@ class _Index:
             for pair in node.named_children:
                 key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
                 if key is not None and value is not None:
-                    name = _json_key(self._text[key.start_byte : key.end_byte])
+                    name = json_key(self._text[key.start_byte : key.end_byte])
                     entry.inside[name] = _Entry(
                         key=(key.start_byte, key.end_byte),
                         value=(value.start_byte, value.end_byte),
@@ -153,7 +153,7 @@ class _Index:
                 self._read_table(node)
 
     def _read_table(self, node: Node) -> None:
-        name = _key_node(node)
+        name = key_node(node)
         if name is None:
             return
         header = (name.start_byte, name.end_byte)
@@ -181,8 +181,8 @@ class _Index:
         return entry.inside[entry.length - 1] if entry.length else entry
 
     def _read_pair(self, table: _Entry, pair: Node) -> None:
-        name = _key_node(pair)
-        value = _value_node(pair)
+        name = key_node(pair)
+        value = value_node(pair)
         if name is None or value is None:
             return
         parts = list(self._parts(name))
@@ -205,10 +205,11 @@ class _Index:
                 pending.extend(reversed(node.named_children))
             else:
                 span = (node.start_byte, node.end_byte)
-                yield _toml_key(self._text[span[0] : span[1]]), span
+                yield toml_key(self._text[span[0] : span[1]]), span
 
 
-def _root(text: str, form: Format) -> Node:
+def tree(text: str, form: Format) -> Node:
+    """The text as tree-sitter reads it; its byte offsets are the text's characters."""
     from tree_sitter import Language, Parser  # noqa: PLC0415  only a file with something to say pays for it
 
     if form == "toml":
@@ -226,11 +227,13 @@ def _walk(root: Node) -> Iterator[Node]:
         pending.extend(reversed(node.named_children))
 
 
-def _key_node(node: Node) -> Node | None:
+def key_node(node: Node) -> Node | None:
+    """The key of a TOML pair or header."""
     return next((n for n in node.named_children if n.type in {"bare_key", "quoted_key", "dotted_key"}), None)
 
 
-def _value_node(pair: Node) -> Node | None:
+def value_node(pair: Node) -> Node | None:
+    """The value of a TOML pair."""
     # a comment behind the value is inside the pair
     values = [n for n in pair.named_children if n.type not in {"comment", "ERROR"}]
     return values[1] if len(values) > 1 else None
@@ -240,7 +243,8 @@ def _container(node: Node) -> Node | None:
     return node if node.type in {"array", "inline_table", "object"} else None
 
 
-def _toml_key(text: str) -> str:
+def toml_key(text: str) -> str:
+    """One part of a TOML key, bare or quoted, as the name it stands for."""
     if text.startswith("'"):
         return text[1:-1]
     if not text.startswith('"'):
@@ -248,5 +252,6 @@ def _toml_key(text: str) -> str:
     return text[1:-1] if "\\" not in text else str(tomllib.loads(f"k = {text}")["k"])
 
 
-def _json_key(text: str) -> str:
+def json_key(text: str) -> str:
+    """A key of a JSON object as the name it stands for."""
     return text[1:-1] if "\\" not in text else str(json.loads(text))

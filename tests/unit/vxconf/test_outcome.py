@@ -49,7 +49,7 @@ def test_violations_hints_and_the_lines_to_add_are_told_in_that_order(workspace_
         "  openat a\\x1b [grant]",
         "hint: look there",
         'p/vx.toml:5: add "a", "it\\"s" to tasks.t.exec.sandbox.allow.read',
-        'p/vx.toml:4: add "dist/" to tasks.t.exec.sandbox.allow.write',
+        'p/vx.toml:4: add "dist/" to tasks.t.exec.sandbox.allow.write, where "dist/" opens everything below',
         'p/vx.toml:4: add "*.tmp" to tasks.t.exec.sandbox.ignore.write',
         'p/vx.toml:1: add "a" to tasks.t.cache.inputs.files',
         "never suggested: /home/mel/.npmrc holds credentials",

@@ -1,0 +1,114 @@
+"""A task file with entries added to its lists: bytes in, bytes out, everything else as it was. Pure.
+
+What comes out is parsed again and has to say what the file said, and the entries; otherwise nothing comes out.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vxconf import edit_json, edit_toml
+from vxconf.diagnostics import Unreadable, dotted
+from vxconf.document import parse
+from vxconf.edit_text import Uneditable, edited
+from vxconf.places import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sandbox.contract import Fix
+    from vxconf.document import Document
+    from vxconf.model import FieldPath, TaskModel
+
+__all__ = ["Change", "Uneditable", "additions", "with_entries"]
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class Change(NamedTuple):
+    """One entry that was added.
+
+    Attributes:
+        line: from 1.
+        path: the dotted list, such as `tasks.build.exec.sandbox.allow.read`.
+    """
+
+    file: str
+    line: int
+    path: str
+    entry: str
+
+
+def additions(task: TaskModel, fix: Fix) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """The entries of a fix by the path of their list in the task's file, empty lists left out."""
+    if task.exec is None or task.exec.sandbox is None:
+        return {}
+    block, inputs = _keys(task.exec.sandbox.path), (*_keys(task.path), "cache", "inputs")
+    lists = {
+        (*block, "allow", "read"): fix.allow.read,
+        (*block, "allow", "write"): fix.allow.write,
+        (*block, "allow", "network"): fix.allow.network,
+        (*block, "ignore", "read"): fix.ignore.read,
+        (*block, "ignore", "write"): fix.ignore.write,
+        (*block, "ignore", "network"): fix.ignore.network,
+        (*inputs, "files"): fix.inputs.files,
+        (*inputs, "workspaceFiles"): fix.inputs.workspace_files,
+    }
+    return {path: entries for path, entries in lists.items() if entries}
+
+
+def with_entries(
+    raw: bytes, *, file: str, additions: Mapping[tuple[str, ...], Sequence[str]]
+) -> tuple[bytes, tuple[Change, ...]]:
+    """The file with entries added, those that are there already left out; and what was added.
+
+    Args:
+        raw: what the file holds.
+        file: its name, whose ending says its format.
+        additions: entries by the path of their list.
+
+    Raises:
+        Unreadable: the file is no document.
+        Uneditable: no change of the text does it.
+    """
+    document = parse(raw, file=file)
+    expected = copy.deepcopy(document.data)
+    added: list[tuple[tuple[str, ...], int, str]] = []
+    for path, entries in additions.items():
+        there = _listed(expected, path)
+        new = [entry for entry in dict.fromkeys(entries) if entry not in there]
+        if not new:
+            continue
+        added += [(path, len(there) + index, entry) for index, entry in enumerate(new)]
+        there.extend(new)
+        document = _grown(document, path, new)
+    if document.data != expected:
+        raise Uneditable("the file is written in a way that entries cannot be added to")
+    changes = [Change(file, locate(document, (*path, index)).line, dotted(path), entry) for path, index, entry in added]
+    bom = _BOM if raw.startswith(_BOM) else b""
+    return bom + document.text.encode(), tuple(changes)
+
+
+def _grown(document: Document, path: tuple[str, ...], entries: Sequence[str]) -> Document:
+    room = edit_toml if document.format == "toml" else edit_json
+    text = edited(document.text, room.add(document.text, path, entries))
+    try:
+        return parse(text.encode(), file=document.file)
+    except Unreadable:
+        raise Uneditable("the file is written in a way that entries cannot be added to") from None
+
+
+def _listed(data: Any, path: Iterable[str]) -> list[Any]:
+    """The list at a path, made with all around it where it is missing."""
+    *around, name = path
+    for key in around:
+        data = data.setdefault(key, {}) if isinstance(data, dict) else None
+    found = data.setdefault(name, []) if isinstance(data, dict) else None
+    if not isinstance(found, list):
+        raise Uneditable(f"{dotted(tuple(path))} is no list")
+    return found
+
+
+def _keys(path: FieldPath) -> tuple[str, ...]:
+    return tuple(map(str, path))
