@@ -23,11 +23,12 @@ def argv() -> list[str]:
 def filter_lines() -> list[str]:
     """What the filter does with each call it knows, one a line, sorted."""
     lines = {name: f"refuse {name} with {errno.errorcode[code]}" for name, code in rules.REFUSED.items()}
-    judged = rules.conditions(refuse_unix_sockets=True)
+    judged = rules.conditions("mediated")
     lines |= {name: f"decide {name} by its arguments" for name in judged}
     lines |= {
         name: f"show {name} to the observer, then let it go on"
         for name in rules.notified("writes")
         if name not in lines
     }
+    lines |= {name: f"have the warden make {name} for the task" for name in rules.dialled()}
     return [lines[name] for name in sorted(lines)]

@@ -19,6 +19,7 @@ RETURN = 0x06  # BPF_RET | BPF_K
 
 ALLOW = 0x7FFF0000
 NOTIFY = 0x7FC00000
+TRACE = 0x7FF00000
 ERRNO = 0x00050000
 
 NUMBER = 0  # offsets in struct seccomp_data
@@ -54,6 +55,23 @@ def refuse(errno: int) -> int:
 def load_low(argument: int) -> Instruction:
     """The low 32 bits of an argument: all that the kernel looks at where it takes an `int`."""
     return Instruction(LOAD, 0, 0, ARGUMENTS + 8 * argument)
+
+
+def load_high(argument: int) -> Instruction:
+    """The high 32 bits of an argument."""
+    return Instruction(LOAD, 0, 0, ARGUMENTS + 8 * argument + 4)
+
+
+def if_any_set(argument: int, then: int, otherwise: int) -> Block:
+    """`then` when a 64-bit argument, such as a pointer, is anything but 0."""
+    return [
+        load_low(argument),
+        Instruction(JUMP_EQUAL, 0, 2, 0),
+        load_high(argument),
+        Instruction(JUMP_EQUAL, 1, 0, 0),
+        *returns(then),
+        *returns(otherwise),
+    ]
 
 
 def if_any_bit(argument: int, bits: int, then: int, otherwise: int) -> Block:

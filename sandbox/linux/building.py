@@ -25,9 +25,15 @@ _DESCRIPTORS = 4
 
 
 @functools.cache
-def task_filter(notify: filters.Notify) -> bytes:
-    """The filter of every task on this machine; the supervisor has it ready before it forks."""
-    return filters.program(ARCHITECTURES[os.uname().machine], notify=notify, refuse_unix_sockets=True)
+def task_filter(notify: filters.Notify, *, free: bool = False) -> bytes:
+    """The filter of every task on this machine; the supervisor has it ready before it forks.
+
+    Args:
+        notify: which calls stop for the warden.
+        free: whether the task may connect to any socket where nobody would do it for it.
+    """
+    sockets: filters.UnixSockets = "mediated" if notify != "none" else "free" if free else "refused"
+    return filters.program(ARCHITECTURES[os.uname().machine], notify=notify, unix_sockets=sockets)
 
 
 def live(link: socket.socket) -> NoReturn:
@@ -95,7 +101,8 @@ def _build(
     if isinstance(device, int) and not masked:
         os.close(device)
     joiner.mount_plan(spec.operations, nest)
-    program = task_filter(notify)
+    free = notify == "none" and spec.network.unix_sockets is True
+    program = task_filter(notify, free=True) if free else task_filter(notify)
     first = os.fork()
     if first == 0:
         for number, fd in enumerate([os.dup(fd) for fd in stdio]):

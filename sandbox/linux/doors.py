@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 from sandbox import paths
 from sandbox.linux import fuse, kernel, notification
 from sandbox.linux.aside import Aside
+from sandbox.linux.dials import Dials
 from sandbox.linux.masktree import MaskTree, Seen
 from sandbox.linux.served.files import Slow
 from sandbox.linux.served.server import Server
+from sandbox.network.policy import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +34,7 @@ _READ_SIZE = (1 << 20) + 4096 + 8192
 _BURST = 64
 _DISK_THREADS = 4
 _SETTLE_SECONDS = 5.0
+_LOOK_SECONDS = 0.02
 
 
 class Doors:
@@ -45,6 +48,9 @@ class Doors:
         boundary: directories in which every look at a hidden name must arrive; elsewhere the kernel may remember.
         granted, staging, executed: see `Spec`.
         wake: called from another thread when something was recorded.
+        network: what the task may connect to.
+        names: the name a stand-in address is for, or the address.
+        datagrams: whether a standard stream of the task's is an AF_UNIX datagram socket.
     """
 
     def __init__(
@@ -57,6 +63,9 @@ class Doors:
         staging: str = "",
         executed: Executed | None = None,
         wake: Callable[[], object] = lambda: None,
+        network: Policy | None = None,
+        names: Callable[[str], str] = lambda address: address,
+        datagrams: bool = False,
     ) -> None:
         slashed = tuple(directory.rstrip("/") + "/" for directory in boundary)
         # what leads to such a directory must not be remembered as missing either: no look would get past it
@@ -73,6 +82,9 @@ class Doors:
         self._wake = wake
         self._callers = Aside(1, self._missed)
         self._disk = Aside(_DISK_THREADS, self._missed)
+        self._dials = Dials(
+            network or Policy(), recorder, missed=self._missed, wake=wake, names=names, datagrams=datagrams
+        )
         self._mask = -1
         self._listener = -1
         self._owner = (0, 0)
@@ -97,6 +109,13 @@ class Doors:
         """At the end, everything inside being gone: answer what is left; what stayed in staging, see `Finished`."""
         if self._mask >= 0:
             self._serve_mask()
+        end = time.monotonic() + _SETTLE_SECONDS
+        while not self._dials.settle(_LOOK_SECONDS):
+            if time.monotonic() > end:
+                self._missed(TimeoutError("a connection was still being made at the end"))
+                break
+            if self._mask >= 0:  # its thread may be looking there
+                self._serve_mask()
         for aside in (self._callers, self._disk):
             if not aside.settle(_SETTLE_SECONDS):
                 self._missed(TimeoutError("a call was still being read at the end"))
@@ -107,6 +126,7 @@ class Doors:
         with contextlib.suppress(OSError):  # Linux before 6.6: slower, no other difference
             fcntl.ioctl(listener, notification.SET_FLAGS, notification.SYNC_WAKE_UP)
         self._listener = listener
+        self._dials.open(listener)
         return listener
 
     def serve(self, descriptor: int, event: int) -> bool:
@@ -158,6 +178,8 @@ class Doors:
 
     def _looked(self, pid: int, seen: Seen) -> bytes | None:
         """Record a look, then answer it: until then the caller stands still."""
+        if pid in self._dials.own:
+            return seen.reply
         if self._server is None:
             self._recorder.looked(pid, seen.path)
             return seen.reply
@@ -197,7 +219,9 @@ class Doors:
                 return
             raise
         seen = notification.parse(raw)
-        if self._server is None:
+        if self._dials.takes(seen):
+            self._dials.serve(seen, here=self._server is None)
+        elif self._server is None:
             self._notified(seen)
         else:
             self._callers.do(lambda: self._notified(seen))

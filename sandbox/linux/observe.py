@@ -64,6 +64,7 @@ class Recorder:
         holding: answers for held directories, where there are any.
 
     Attributes:
+        architecture: whose calls it reads.
         incomplete: why something was missed, empty while nothing was.
     """
 
@@ -75,7 +76,7 @@ class Recorder:
         executed: Executed | None = None,
         holding: Holding | None = None,
     ) -> None:
-        self._architecture = architecture
+        self.architecture = architecture
         self._served = served
         self._executed = executed or Executed()
         self._holding = holding
@@ -98,7 +99,7 @@ class Recorder:
 
     def notified(self, notification: Notification) -> int:
         """A call that waits at the listener; the errno it is to be refused with, 0 to let it go on."""
-        call = syscalls.by_number(self._architecture, notification.number)
+        call = syscalls.by_number(self.architecture, notification.number)
         if call is None or notification.pid == 0:
             why = f"a notified call could not be attributed (number {notification.number})"
             self.incomplete = self.incomplete or why
@@ -106,7 +107,7 @@ class Recorder:
         answer, brings = 0, False
         going: list[tuple[Intent, str]] = []
         try:
-            for named in _paths(self._architecture, notification.pid, call, notification.args):
+            for named in _paths(self.architecture, notification.pid, call, notification.args):
                 for place in _left_again(notification.pid, named.spelled):
                     self._add(notification.pid, call.name, Intent.PROBE, named.asked, place, follows=True)
                 barred = self._bars(call.name, named, brings=brings)
@@ -163,6 +164,52 @@ class Recorder:
         intent = Intent.EXEC if name in ("execve", "execveat") else Intent.PROBE
         self._add(thread, name, intent, hidden, hidden, follows=True)
 
+    def dialled(
+        self,
+        thread: int,
+        operation: str,
+        asked: str,
+        *,
+        path: str = "",
+        errno: str = "",
+        reason: str = "",
+        refused: bool = True,
+    ) -> None:
+        """A connection that came to nothing: refused by the sandbox, or of a kind worth a note.
+
+        Args:
+            thread: the caller, as the host numbers it.
+            operation: the call's name, or `network-outbound`.
+            asked: the path as spelled, or `host:port`.
+            path: of the socket on the host, empty for a host and a port.
+            errno: what the caller was answered.
+            reason: why it was refused, or what there is to note.
+            refused: whether the sandbox refused it.
+        """
+        self._add(
+            thread,
+            operation,
+            Intent.CONNECT,
+            asked,
+            path,
+            follows=True,
+            errno=errno,
+            refused=refused,
+            reason=reason,
+        )
+
+    def traced(self, access: Access) -> None:
+        """A call that a tracer saw, with the kernel's answer."""
+        self._add(
+            access.pid,
+            access.operation,
+            access.intent,
+            access.asked,
+            access.path,
+            follows=access.follows,
+            errno=access.errno,
+        )
+
     def _standing(self, thread: int) -> tuple[str, list[_Named]]:
         for _ in range(_TRIES):
             text = _read(f"/proc/{thread}/syscall", 512).decode("ascii", "replace")
@@ -178,11 +225,11 @@ class Recorder:
         else:
             raise PermissionError("it never stands still")
         number, registers = standing
-        call = syscalls.by_number(self._architecture, number)
+        call = syscalls.by_number(self.architecture, number)
         if call is None:
             return f"syscall {number}", []
         # what a call moves may be kept apart from the host, which then has nothing of that name
-        return call.name, list(_paths(self._architecture, thread, call, registers, every=True))
+        return call.name, list(_paths(self.architecture, thread, call, registers, every=True))
 
     def _add(
         self,
@@ -195,6 +242,7 @@ class Recorder:
         follows: bool,
         errno: str = "",
         refused: bool = False,
+        reason: str = "",
     ) -> None:
         exists = os.path.lexists(path)
         key = (operation, intent, asked, path, exists)
@@ -217,6 +265,7 @@ class Recorder:
                 errno=errno,
                 follows=follows,
                 refused=refused,
+                reason=reason,
             )
         )
 

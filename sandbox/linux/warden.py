@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.linux import init
 from sandbox.linux.building import WORD
+from sandbox.linux.caller import Caller
 from sandbox.linux.doors import Doors
 from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Started, encode
 from sandbox.linux.numbers import ARCHITECTURES
@@ -82,6 +83,7 @@ class Warden:
             staging=spec.staging,
             executed=spec.executed,
             wake=wake.ring,
+            network=spec.network,
         )
         self._decoder = Decoder()
         self._poll = select.poll()
@@ -223,12 +225,14 @@ class Warden:
             self._first = int(rest)
             self._greet()
         elif kind == b"armed":
-            cpu, peak, masked = rest.split()
+            cpu, peak, masked, listener = rest.split()
             self._mark = (float(cpu), int(peak))
             self._armed = True
-            if fds:
-                self._open_door(self._doors.open_listener(fds[0]))
-            self._observer = ("mask" if masked == b"1" else "notify") if fds else "none"
+            if int(listener) >= 0:
+                with Caller(self._first) as first:
+                    self._open_door(self._doors.open_listener(first.descriptor(int(listener))))
+                self._link.send(b"held")
+                self._observer = "mask" if masked == b"1" else "notify"
             self._anchor.release()
         elif kind in (b"failed", b"vanished"):
             self._fail(rest.decode("utf-8", "surrogateescape"), transient=kind == b"vanished")

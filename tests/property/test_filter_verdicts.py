@@ -16,6 +16,8 @@ from sandbox.linux.filter import (
     TIOCSTI,
     UNSHARE_NAMESPACES,
     Notify,
+    UnixSockets,
+    dialled,
     program,
 )
 from sandbox.linux.numbers import (
@@ -34,6 +36,7 @@ ALLOW, NOTIFY, ERRNO = 0x7FFF0000, 0x7FC00000, 0x50000
 EPERM, ENOSYS, EAFNOSUPPORT = ERRNO | 1, ERRNO | 38, ERRNO | 97
 BOTH = (X86_64, AARCH64)
 MODES: tuple[Notify, ...] = get_args(Notify)
+SOCKETS: tuple[UnixSockets, ...] = get_args(UnixSockets)
 NAMES = {arch.name: {row[column]: n for n, row in TABLE.items()} for column, arch in enumerate(BOTH)}
 Code = list[tuple[int, int, int, int]]
 
@@ -43,10 +46,10 @@ def decode(raw: bytes) -> Code:
 
 
 PROGRAMS = {
-    (arch.name, mode, strict): decode(program(arch, notify=mode, refuse_unix_sockets=strict))
+    (arch.name, mode, sockets): decode(program(arch, notify=mode, unix_sockets=sockets))
     for arch in BOTH
     for mode in MODES
-    for strict in (False, True)
+    for sockets in SOCKETS
 }
 
 
@@ -74,7 +77,7 @@ def run(code: Code, number: int, audit: int, args: tuple[int, ...]) -> int:
             return k
 
 
-def expected(arch: Architecture, mode: str, *, strict: bool, number: int, audit: int, args: tuple[int, ...]) -> int:
+def expected(arch: Architecture, mode: str, *, sockets: str, number: int, audit: int, args: tuple[int, ...]) -> int:
     """The same answer from the tables alone."""
     if audit != arch.audit or number >= 0x40000000:
         return ENOSYS
@@ -84,12 +87,19 @@ def expected(arch: Architecture, mode: str, *, strict: bool, number: int, audit:
         return ALLOW
     if name in REFUSED:
         return ERRNO | REFUSED[name]
+    datagram = bool(low[1] & 2)
+    of_unix = {"refused": EPERM, "mediated": NOTIFY if datagram else ALLOW, "free": ALLOW}[sockets]
+    dialled = NOTIFY if sockets == "mediated" else ALLOW
     special = {
+        "connect": dialled,
+        "sendto": dialled if args[4] else ALLOW,
+        "sendmsg": dialled,
+        "sendmmsg": dialled,
         "ioctl": EPERM if low[1] in (TIOCSTI, TIOCLINUX) else ALLOW,
         "clone": EPERM if low[0] & CLONE_NAMESPACES else ALLOW,
         "unshare": EPERM if low[0] & UNSHARE_NAMESPACES else ALLOW,
-        "socket": EAFNOSUPPORT if low[0] == 40 else EPERM if strict and low[0] == 1 else ALLOW,
-        "socketpair": EPERM if strict and low[1] & 2 else ALLOW,
+        "socket": of_unix if low[0] == 1 else ALLOW if low[0] in (2, 10, 16, 17) else EAFNOSUPPORT,
+        "socketpair": of_unix if datagram else ALLOW,
     }
     if name in special:
         return special[name]
@@ -102,17 +112,17 @@ def expected(arch: Architecture, mode: str, *, strict: bool, number: int, audit:
     return ALLOW
 
 
-@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("sockets", SOCKETS)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("arch", BOTH, ids=lambda a: a.name)
-def test_every_number_of_the_table_and_its_neighbours(arch: Architecture, mode: Notify, strict: bool) -> None:
-    code = PROGRAMS[arch.name, mode, strict]
-    values = (0, 1, 2, 40, 0x80, 0x241, 0x20000, 0x5412, 0x541C, 0xFFFFFFFF)
+def test_every_number_of_the_table_and_its_neighbours(arch: Architecture, mode: Notify, sockets: UnixSockets) -> None:
+    code = PROGRAMS[arch.name, mode, sockets]
+    values = (0, 1, 2, 3, 10, 16, 17, 38, 40, 0x80, 0x241, 0x20000, 0x5412, 0x541C, 0xFFFFFFFF)
     for number in range(-1, 480):
         for value in values:
             args = (value,) * 6
             assert run(code, number, arch.audit, args) == expected(
-                arch, mode, strict=strict, number=number & 0xFFFFFFFF, audit=arch.audit, args=args
+                arch, mode, sockets=sockets, number=number & 0xFFFFFFFF, audit=arch.audit, args=args
             ), number
 
 
@@ -126,22 +136,22 @@ _ARGUMENT = st.one_of(
 @given(
     arch=st.sampled_from(BOTH),
     mode=st.sampled_from(MODES),
-    strict=st.booleans(),
+    sockets=st.sampled_from(SOCKETS),
     number=st.one_of(st.integers(0, 480), st.integers(0, 2**32 - 1), st.integers(0x40000000, 0x40000200)),
     audit=st.sampled_from([AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64, AUDIT_ARCH_I386, AUDIT_ARCH_ARM, 0]),
     args=st.tuples(*[_ARGUMENT] * 6),
 )
 def test_any_call_with_any_arguments(
-    *, arch: Architecture, mode: Notify, strict: bool, number: int, audit: int, args: tuple[int, ...]
+    *, arch: Architecture, mode: Notify, sockets: UnixSockets, number: int, audit: int, args: tuple[int, ...]
 ) -> None:
-    assert run(PROGRAMS[arch.name, mode, strict], number, audit, args) == expected(
-        arch, mode, strict=strict, number=number, audit=audit, args=args
+    assert run(PROGRAMS[arch.name, mode, sockets], number, audit, args) == expected(
+        arch, mode, sockets=sockets, number=number, audit=audit, args=args
     )
 
 
 @pytest.mark.parametrize("arch", BOTH, ids=lambda a: a.name)
 def test_terminal_injection_is_refused_whatever_the_high_half_of_the_request_says(arch: Architecture) -> None:
-    code = PROGRAMS[arch.name, "none", False]
+    code = PROGRAMS[arch.name, "none", "free"]
     for request in (0x5412, 0x541C):
         for high in (0, 1, 0xFFFFFFFF):
             args = (0, request | high << 32, 0, 0, 0, 0)
@@ -151,7 +161,7 @@ def test_terminal_injection_is_refused_whatever_the_high_half_of_the_request_say
 @pytest.mark.parametrize("arch", BOTH, ids=lambda a: a.name)
 @pytest.mark.parametrize("bit", [17, 25, 26, 27, 28, 29, 30])
 def test_no_namespace_can_be_made(arch: Architecture, bit: int) -> None:
-    code = PROGRAMS[arch.name, "writes", True]
+    code = PROGRAMS[arch.name, "writes", "refused"]
     args = (1 << bit | 17, 0, 0, 0, 0, 0)
     assert run(code, arch.numbers["clone"], arch.audit, args) == EPERM
     assert run(code, arch.numbers["unshare"], arch.audit, args) == EPERM
@@ -159,7 +169,7 @@ def test_no_namespace_can_be_made(arch: Architecture, bit: int) -> None:
 
 @pytest.mark.parametrize("arch", BOTH, ids=lambda a: a.name)
 def test_threads_forks_and_pairs_of_sockets_run(arch: Architecture) -> None:
-    code = PROGRAMS[arch.name, "writes", True]
+    code = PROGRAMS[arch.name, "writes", "refused"]
     thread = (0x3D0F00, 0, 0, 0, 0, 0)
     fork = (0x1200011, 0, 0, 0, 0, 0)
     assert run(code, arch.numbers["clone"], arch.audit, thread) == ALLOW
@@ -171,14 +181,14 @@ def test_threads_forks_and_pairs_of_sockets_run(arch: Architecture) -> None:
 
 @pytest.mark.parametrize("arch", BOTH, ids=lambda a: a.name)
 def test_a_pair_that_could_be_turned_to_a_listener_of_the_host_is_refused(arch: Architecture) -> None:
-    code = PROGRAMS[arch.name, "writes", True]
+    code = PROGRAMS[arch.name, "writes", "refused"]
     for kind in (2, 3):
         for flags in (0, 0x800, 0x80000):
             assert run(code, arch.numbers["socketpair"], arch.audit, (1, kind | flags, 0, 0, 0, 0)) == EPERM
 
 
 def test_an_open_for_reading_never_stops_while_the_mask_sees_it() -> None:
-    code = PROGRAMS["x86_64", "writes", False]
+    code = PROGRAMS["x86_64", "writes", "free"]
     for flags in (0, 0o2000000, 0o200000, 0o10000000, 0o4000):
         assert run(code, 257, X86_64.audit, (0, 0, flags, 0, 0, 0)) == ALLOW
     for flags in (1, 2, 0o100, 0o1000, 0o20200000):
@@ -187,4 +197,28 @@ def test_an_open_for_reading_never_stops_while_the_mask_sees_it() -> None:
 
 def test_no_call_is_both_refused_and_watched() -> None:
     assert not set(REFUSED) & set(CALLS)
-    assert not {"ioctl", "clone", "unshare", "socket", "socketpair"} & (set(REFUSED) | set(CALLS))
+    special = {"ioctl", "clone", "unshare", "socket", "socketpair", *dialled()}
+    assert not special & (set(REFUSED) | set(CALLS))
+
+
+@pytest.mark.parametrize("arch", BOTH, ids=lambda a: a.name)
+def test_a_plain_send_never_stops_and_an_addressed_one_always_does(arch: Architecture) -> None:
+    code = PROGRAMS[arch.name, "writes", "mediated"]
+    for address, verdict in ((0, ALLOW), (1, NOTIFY), (1 << 32, NOTIFY), (0x7FFF00000000, NOTIFY)):
+        assert run(code, arch.numbers["sendto"], arch.audit, (3, 0x1000, 5, 0, address, 0)) == verdict
+
+
+@pytest.mark.parametrize("arch", BOTH, ids=lambda a: a.name)
+def test_the_first_datagram_socket_stops_and_a_stream_does_not(arch: Architecture) -> None:
+    code = PROGRAMS[arch.name, "writes", "mediated"]
+    for call in ("socket", "socketpair"):
+        for flags in (0, 0x800, 0x80000):
+            for kind, verdict in ((1, ALLOW), (2, NOTIFY), (3, NOTIFY), (5, ALLOW)):
+                assert run(code, arch.numbers[call], arch.audit, (1, kind | flags, 0, 0, 0, 0)) == verdict
+
+
+@pytest.mark.parametrize("family", [*range(3, 10), 11, 29, 31, 38, 40, 42, 44, 1 << 31])
+def test_families_that_no_network_namespace_holds_do_not_exist(family: int) -> None:
+    for sockets in SOCKETS:
+        code = PROGRAMS["x86_64", "writes", sockets]
+        assert run(code, 41, X86_64.audit, (family, 3, 0, 0, 0, 0)) == EAFNOSUPPORT

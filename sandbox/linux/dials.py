@@ -1,0 +1,421 @@
+"""EFFECT: connects and sends for the task, on its own sockets, to what it may reach.
+
+Invariants:
+1. No call that could take a socket of the task's to a path of the host's is told to go on: the warden makes it, with a
+   copy of the address and on a copy of the descriptor, so what the caller changes meanwhile changes nothing.
+2. Every call is answered, whatever fails in between, and fails closed.
+3. A call that waits (a full backlog, a slow reader) waits in a thread of its own, and ends with its caller.
+"""
+
+from __future__ import annotations
+
+import _thread
+import errno
+import fcntl
+import os
+import select
+import socket
+import struct
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from sandbox.linux import caller, kernel, notification, places, sending, sockaddr
+from sandbox.linux.aside import Aside
+from sandbox.linux.caller import Caller
+from sandbox.linux.inflight import Inflight
+from sandbox.linux.outbound import OPERATION, Outbound
+from sandbox.linux.sending import Waiting
+from sandbox.linux.syscalls import signed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sandbox.linux.notification import Notification
+    from sandbox.linux.observe import Recorder
+    from sandbox.network.policy import Policy
+
+#: Calls that wait at once; the ones beyond wait for one of these.
+_THREADS = 256
+_SETTLE_SECONDS = 5.0
+# a blocked connect looks so often whether its caller still waits; seconds, microseconds
+_LOOK = struct.pack("<qq", 0, 48_000)
+_WAITS = frozenset({errno.EAGAIN, errno.EINPROGRESS, errno.EALREADY})
+_SO_NETNS_COOKIE = 71
+_MESSAGES = frozenset({"sendmsg", "sendmmsg"})
+_SENDS = _MESSAGES | {"sendto"}
+_MAKES = frozenset({"socket", "socketpair"})
+
+
+def _error(code: int) -> OSError:
+    return OSError(code, os.strerror(code))
+
+
+class Dials:
+    """The connections of one task.
+
+    Args:
+        datagrams: whether it holds an AF_UNIX datagram socket from the start.
+        missed: called with what could not be read or done.
+        wake: called from another thread when something was recorded.
+        names: the name a stand-in address is for, or the address.
+
+    Attributes:
+        own: the threads that look for the task; what they look at is no look of the task's own.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        recorder: Recorder,
+        *,
+        missed: Callable[[Exception], object],
+        wake: Callable[[], object],
+        datagrams: bool = False,
+        names: Callable[[str], str] = lambda address: address,
+    ) -> None:
+        self.own: set[int] = set()
+        self._policy = policy
+        self._recorder = recorder
+        self._outbound = Outbound(policy, recorder, names)
+        self._missed = missed
+        self._wake = wake
+        architecture = recorder.architecture
+        self._calls = {architecture.numbers[name]: name for name in ("connect", *_SENDS, *_MAKES)}
+        self._datagrams = datagrams
+        self._inflight = Inflight(frozenset(architecture.numbers[name] for name in _SENDS))
+        # held while a call is let go: the first datagram socket is made before or after
+        self._lock = _thread.allocate_lock()
+        self._making = _thread.allocate_lock()
+        self._threads = Aside(_THREADS, missed)
+        self._listener = -1
+        with socket.socket(socket.AF_UNIX) as here:
+            self._host = _namespace(here)
+
+    def open(self, listener: int) -> None:
+        """Answer at this listener."""
+        self._listener = listener
+
+    def takes(self, seen: Notification) -> bool:
+        """Whether a notified call is one of these; whichever it is, its thread is done with the one before."""
+        self._inflight.arrived(seen.pid)
+        return seen.number in self._calls
+
+    def serve(self, seen: Notification, *, here: bool) -> None:
+        """Answer a call.
+
+        Args:
+            seen: the call.
+            here: whether its caller's memory may be read by this thread, which also serves the mask.
+        """
+        name = self._calls[seen.number]
+        if seen.pid and ((name in _MAKES and self._datagrams) or (here and name in _MESSAGES and self._plain(seen))):
+            if name in _MAKES:
+                self._tell(notification.go_on(seen.id))
+                return
+            if self._let_go(seen):
+                return
+        self._threads.do(lambda: self._answer(seen))
+
+    def settle(self, seconds: float) -> bool:
+        """Wait until every call was answered; false if one is not in time."""
+        return self._threads.settle(seconds)
+
+    def _plain(self, seen: Notification) -> bool:
+        """Whether none of its messages names where it is to be sent; read without holding the caller."""
+        if self._datagrams:
+            return False
+        count = min(seen.args[2] & 0xFFFFFFFF, sockaddr.IOV_MAX) if self._calls[seen.number] == "sendmmsg" else 1
+        size = sockaddr.MMSGHDR_SIZE
+        try:
+            memory = os.open(f"/proc/{seen.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                raw = os.pread(memory, size * count, seen.args[1])
+            finally:
+                os.close(memory)
+        except (OSError, OverflowError):
+            return False
+        # what is missing is no address: the call itself answers EFAULT
+        whole = range(0, len(raw) - sockaddr.MSGHDR_SIZE + 1, size)
+        return not any(sockaddr.header(raw[at : at + size]).addressed for at in whole)
+
+    def _let_go(self, seen: Notification) -> bool:
+        """Tell a send to go on, unless there is a socket by now that it could be turned to."""
+        with self._lock:
+            if self._datagrams:
+                return False
+            self._inflight.let_go(seen.pid)
+            self._tell(notification.go_on(seen.id))
+            return True
+
+    def _tell(self, answer: bytes) -> None:
+        try:
+            fcntl.ioctl(self._listener, notification.SEND, bytearray(answer))
+        except OSError as error:
+            if error.errno != errno.ENOENT:  # its caller was killed
+                raise
+
+    def _answer(self, seen: Notification) -> None:
+        """In a thread of its own."""
+        try:
+            self._enter()
+            value = self._made(seen)
+            answer = b"" if value is None else notification.value(seen.id, value)
+        except OSError as error:
+            answer = notification.fail(seen.id, error.errno or errno.EIO)
+        except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
+            self._missed(error)
+            answer = notification.fail(seen.id, errno.EPERM)
+        if answer:
+            self._tell(answer)
+        if self._recorder.waiting:
+            self._wake()
+
+    def _enter(self) -> None:
+        thread = _thread.get_native_id()
+        if thread not in self.own:
+            self.own.add(thread)
+            # a socket's file is opened with the mode bits that would answer the task itself
+            kernel.drop_file_capabilities()
+
+    def _made(self, seen: Notification) -> int | None:
+        """Make the call; its result, or `None` when it was told to go on."""
+        name = self._calls[seen.number]
+        if seen.pid == 0:
+            raise caller.Unreadable("a notified call could not be attributed")
+        if name in _MAKES:
+            self._first_datagrams()
+            self._tell(notification.go_on(seen.id))
+            return None
+        if name in _MESSAGES and self._plain(seen) and self._let_go(seen):
+            return None
+        with Caller(seen.pid) as who, who.socket(signed(seen.args[0])) as sock:
+            self._still(seen)
+            if name == "connect":
+                return self._connect(seen, who, sock)
+            if name == "sendto" and sock.family == sockaddr.AF_NETLINK and self._let_go(seen):
+                return None
+            return self._send(seen, who, sock, name)
+
+    def _still(self, seen: Notification) -> None:
+        """What was read since it arrived was read of this caller, and not of a later one of its number."""
+        fcntl.ioctl(self._listener, notification.ID_VALID, struct.pack("<Q", seen.id))
+
+    def _first_datagrams(self) -> None:
+        """Before there is the first AF_UNIX datagram socket no send may be on its way that was let go."""
+        with self._making:
+            if self._datagrams:
+                return
+            with self._lock:
+                self._datagrams = True
+            if not self._inflight.settle(_SETTLE_SECONDS):
+                with self._lock:
+                    self._datagrams = False
+                raise _error(errno.ENOBUFS)
+
+    def _waiting(self, seen: Notification, who: Caller, sock: socket.socket, flags: int = 0) -> Waiting:
+        status = fcntl.fcntl(sock.fileno(), fcntl.F_GETFL)
+        nonblocking = bool(status & os.O_NONBLOCK or flags & socket.MSG_DONTWAIT)
+        return Waiting(who, sock, lambda: self._still(seen), nonblocking=nonblocking)
+
+    def _connect(self, seen: Notification, who: Caller, sock: socket.socket) -> int:
+        raw = who.address(seen.args[1], seen.args[2])
+        with self._target(who, sock, raw, "connect") as (address, inet):
+            waiting = self._waiting(seen, who, sock)
+            code = _connected(waiting, address)
+            if inet is not None:
+                stream = sock.type == socket.SOCK_STREAM
+                told = _pending(sock) if code == errno.EINPROGRESS else code
+                self._outbound.ended(who.thread, inet, told, sends=stream)
+        if code:
+            raise _error(code)
+        return 0
+
+    def _send(self, seen: Notification, who: Caller, sock: socket.socket, name: str) -> int:
+        if name == "sendto":
+            flags = seen.args[3] & 0xFFFFFFFF
+            raw = who.address(seen.args[4], seen.args[5])
+            waiting = self._waiting(seen, who, sock, flags)
+            return self._message(waiting, raw, [(seen.args[1], seen.args[2])], control=b"", flags=flags, call=name)
+        flags = (seen.args[2] if name == "sendmsg" else seen.args[3]) & 0xFFFFFFFF
+        waiting = self._waiting(seen, who, sock, flags)
+        if name == "sendmsg":
+            return self._headed(waiting, seen.args[1], flags, name)
+        done = 0
+        for index in range(min(seen.args[2] & 0xFFFFFFFF, sockaddr.IOV_MAX)):
+            at = seen.args[1] + index * sockaddr.MMSGHDR_SIZE
+            try:
+                sent = self._headed(waiting, at, flags, name)
+                who.write(at + sockaddr.MMSG_SENT, sent.to_bytes(4, "little"))
+            except OSError:
+                if done:
+                    return done
+                raise
+            done += 1
+        return done
+
+    def _headed(self, waiting: Waiting, at: int, flags: int, call: str) -> int:
+        who = waiting.who
+        header = sockaddr.header(who.read(at, sockaddr.MSGHDR_SIZE))
+        if header.name_size < 0:
+            raise _error(errno.EINVAL)
+        raw = who.address(header.name, min(header.name_size, sockaddr.STORAGE)) if header.addressed else b""
+        parts, control = sending.parts_of(who, header), sending.control_of(who, header)
+        return self._message(waiting, raw, parts, control=control, flags=flags, call=call)
+
+    def _message(
+        self, waiting: Waiting, raw: bytes, parts: list[tuple[int, int]], *, control: bytes, flags: int, call: str
+    ) -> int:
+        who, sock = waiting.who, waiting.sock
+        if sock.family == sockaddr.AF_NETLINK:
+            return _asked(waiting, raw, parts, flags)
+        if not raw:
+            return sending.message(waiting, parts, name=b"", control=control, flags=flags)
+        with self._target(who, sock, raw, call) as (address, inet):
+            try:
+                sent, code = sending.message(waiting, parts, name=address, control=control, flags=flags), 0
+            except OSError as error:
+                sent, code = 0, error.errno or errno.EIO
+            if inet is not None:
+                self._outbound.ended(who.thread, inet, code, sends=True)
+        if code:
+            raise _error(code)
+        return sent
+
+    @contextmanager
+    def _target(
+        self, who: Caller, sock: socket.socket, raw: bytes, call: str
+    ) -> Iterator[tuple[bytes, sockaddr.Inet | None]]:
+        """What to hand to the kernel in place of the caller's address, and the host it means.
+
+        Raises:
+            OSError: what the caller is answered instead.
+        """
+        try:
+            address = sockaddr.parse(raw)
+        except sockaddr.Malformed as error:
+            raise OSError(errno.EINVAL, str(error)) from error
+        foreign = self._host is not None and _namespace(sock) == self._host
+        if sock.family == sockaddr.AF_UNIX:
+            if isinstance(address, sockaddr.Path):
+                with self._place(who, address.path, call, foreign=foreign) as place:
+                    yield sockaddr.unix(place.name), None
+                return
+            known = isinstance(address, (sockaddr.Abstract, sockaddr.Unspecified))
+        elif sock.family in (sockaddr.AF_INET, sockaddr.AF_INET6):
+            known = isinstance(address, (sockaddr.Inet, sockaddr.Unspecified))
+        else:
+            # a caller without privilege may turn a netlink socket to the kernel alone
+            known = isinstance(address, sockaddr.Netlink) and not (address.port or address.groups)
+        if not known:
+            raise _error(errno.EINVAL)
+        if foreign:
+            what = "a socket of the host's that was handed to the task"
+            self._recorder.dialled(who.thread, OPERATION, "the host's network", errno="EPERM", reason=what)
+            raise _error(errno.EPERM)
+        yield raw, address if isinstance(address, sockaddr.Inet) else None
+
+    @contextmanager
+    def _place(self, who: Caller, path: bytes, call: str, *, foreign: bool) -> Iterator[places.Place]:
+        asked = os.fsdecode(path)
+        try:
+            place = places.reach(who.thread, path)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.EACCES):
+                self._missing(who, asked, call, errno.errorcode[error.errno])
+            raise
+        try:
+            if not place.socket:
+                raise _error(errno.ECONNREFUSED)
+            listed = self._policy.unix_sockets
+            if foreign or not places.own(place.path, self._policy.own_sockets):
+                if foreign or not (listed is True or (listed and place.path in listed)):
+                    self._recorder.dialled(who.thread, call, asked, path=place.path, errno="EPERM")
+                    raise _error(errno.EPERM)
+                # whatever the server hands over may be a datagram socket
+                self._first_datagrams()
+            yield place
+        finally:
+            os.close(place.descriptor)
+
+    def _missing(self, who: Caller, asked: str, call: str, code: str) -> None:
+        """It is hidden from the task: what was reached for is what the host has there."""
+        path = places.on_host(who.thread, asked)
+        if places.is_socket(path):
+            self._recorder.dialled(who.thread, call, asked, path=path, errno=code)
+
+
+def _connected(waiting: Waiting, address: bytes) -> int:
+    """Connect; the errno, 0 for none.
+
+    The kernel would block in here for as long as it takes, and no signal of the caller's would end that. So a socket
+    that may block is given a short time-out for the while: nobody else waits on one that is not connected yet.
+    """
+    sock = waiting.sock
+    fresh = sock.type in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET) and not _settled(sock)
+    before = sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16) if fresh and not waiting.nonblocking else b""
+    try:
+        if before:
+            waiting.begin()
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _LOOK)
+        while True:
+            code = _once(sock, address)
+            if code == errno.EINTR or (before and code in _WAITS and waiting.wait()):
+                continue
+            return code
+    finally:
+        if before:
+            with suppress(OSError):
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, before)
+
+
+def _once(sock: socket.socket, address: bytes) -> int:
+    try:
+        caller.connect(sock.fileno(), address)
+    except OSError as error:
+        return error.errno or errno.EIO
+    return 0
+
+
+def _settled(sock: socket.socket) -> bool:
+    """Whether it listens or is connected: the answer then comes at once."""
+    if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        return True
+    try:
+        sock.getpeername()
+    except OSError:
+        return False
+    return True
+
+
+def _pending(sock: socket.socket) -> int:
+    """How a connect that goes on by itself has ended so far, without taking the answer from the caller."""
+    poll = select.poll()
+    poll.register(sock.fileno(), 0)
+    # in the task's own network the answer is there before the call returns
+    return errno.ECONNREFUSED if any(event & select.POLLERR for _, event in poll.poll(0)) else 0
+
+
+def _asked(waiting: Waiting, raw: bytes, parts: list[tuple[int, int]], flags: int) -> int:
+    """A netlink message, which this process may send only where it makes no difference who does.
+
+    The kernel takes the sender's privilege from the process that sends; over the task's own network this one has it.
+    """
+    who, sock = waiting.who, waiting.sock
+    if sock.proto != 0 or sum(size for _, size in parts) > sending.CHUNK:
+        raise _error(errno.EPERM)
+    data = b"".join(who.read(address, size) for address, size in parts)
+    try:
+        to = sockaddr.parse(raw) if raw else sockaddr.Netlink(0, 0)
+    except sockaddr.Malformed as error:
+        raise OSError(errno.EINVAL, str(error)) from error
+    if to != sockaddr.Netlink(0, 0) or not sockaddr.asks_only(data):
+        raise _error(errno.EPERM)
+    return caller.send(sock.fileno(), memoryview(data), name=raw, control=b"", flags=flags | socket.MSG_DONTWAIT)
+
+
+def _namespace(sock: socket.socket) -> bytes | None:
+    """Which network a socket is of (Linux 5.14), `None` where the kernel does not tell."""
+    try:
+        return sock.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8)
+    except OSError:
+        return None

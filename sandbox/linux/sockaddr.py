@@ -1,0 +1,190 @@
+"""Socket addresses and messages as the kernel lays them out on 64-bit machines (linux/un.h, in6.h, socket.h)."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+AF_UNSPEC = 0
+AF_UNIX = 1
+AF_INET = 2
+AF_INET6 = 10
+AF_NETLINK = 16
+
+#: `struct sockaddr_storage`, the most the kernel takes from a caller.
+STORAGE = 128
+_UNIX_SIZE = 110
+_INET_SIZE = 8
+_INET6_SIZE = 24
+_NETLINK_SIZE = 12
+
+MSGHDR_SIZE = 56
+#: `struct mmsghdr`: a msghdr, then the number of bytes sent at this offset.
+MMSGHDR_SIZE = 64
+MMSG_SENT = 56
+#: The most parts of one message, and messages of one call.
+IOV_MAX = 1024
+
+SOL_SOCKET = 1
+SCM_RIGHTS = 1
+SCM_CREDENTIALS = 2
+
+_MSGHDR = struct.Struct("<QixxxxQQQQixxxx")
+_CMSGHDR = struct.Struct("<Qii")
+_NLMSGHDR = struct.Struct("<IHHII")
+_MAPPED = bytes(10) + b"\xff\xff"
+
+
+class Malformed(ValueError):
+    """Bytes that are no such structure."""
+
+
+class Path(NamedTuple):
+    """A socket by its name in the file system, as spelled."""
+
+    path: bytes
+
+
+class Abstract(NamedTuple):
+    """A socket by a name of the network namespace."""
+
+    name: bytes
+
+
+class Inet(NamedTuple):
+    """A host and a port; 4 or 16 packed bytes, an IPv4 address in IPv6's clothes being the former."""
+
+    packed: bytes
+    port: int
+
+    @property
+    def loopback(self) -> bool:
+        """Whether the kernel takes it for this machine itself."""
+        if len(self.packed) == 4:  # noqa: PLR2004  IPv4
+            return self.packed[0] == 127 or self.packed == bytes(4)  # noqa: PLR2004  127.0.0.0/8
+        return self.packed[:15] == bytes(15) and self.packed[15] <= 1
+
+
+class Netlink(NamedTuple):
+    """A netlink peer; 0 and no group is the kernel."""
+
+    port: int
+    groups: int
+
+
+class Unspecified(NamedTuple):
+    """No address: a connect with it dissolves."""
+
+
+Address = Path | Abstract | Inet | Netlink | Unspecified
+
+
+def parse(raw: bytes) -> Address:
+    """A `struct sockaddr` of any family a task may have.
+
+    Raises:
+        Malformed: too short, too long, or of another family; the kernel takes none of those.
+    """
+    if len(raw) < 2:  # noqa: PLR2004  the family's own size
+        raise Malformed(f"an address of {len(raw)} bytes")
+    (family,) = struct.unpack_from("<H", raw)
+    if family == AF_UNIX and 2 < len(raw) <= _UNIX_SIZE:  # noqa: PLR2004  the same
+        if raw[2] == 0:
+            return Abstract(raw[3:])
+        return Path(raw[2:].split(b"\0", 1)[0])
+    if family == AF_INET and len(raw) >= _INET_SIZE:
+        return Inet(raw[4:8], int.from_bytes(raw[2:4], "big"))
+    if family == AF_INET6 and len(raw) >= _INET6_SIZE:
+        packed = raw[8:24]
+        mapped = packed.startswith(_MAPPED)
+        return Inet(packed[12:] if mapped else packed, int.from_bytes(raw[2:4], "big"))
+    if family == AF_NETLINK and len(raw) >= _NETLINK_SIZE:
+        return Netlink(*struct.unpack_from("<II", raw, 4))
+    if family == AF_UNSPEC:
+        return Unspecified()
+    raise Malformed(f"an address of {len(raw)} bytes and family {family}")
+
+
+def unix(path: bytes) -> bytes:
+    """The `struct sockaddr_un` of a path of at most 107 bytes."""
+    return struct.pack("<H", AF_UNIX) + path + b"\0"
+
+
+class Header(NamedTuple):
+    """A `struct msghdr`: addresses and sizes in the caller's memory."""
+
+    name: int
+    name_size: int
+    parts: int
+    part_count: int
+    control: int
+    control_size: int
+    flags: int
+
+    @property
+    def addressed(self) -> bool:
+        """Whether it names where it is to be sent."""
+        return bool(self.name and self.name_size)
+
+
+def header(raw: bytes) -> Header:
+    """The first 56 bytes of a `struct msghdr` or `struct mmsghdr`.
+
+    Raises:
+        Malformed: fewer bytes.
+    """
+    if len(raw) < MSGHDR_SIZE:
+        raise Malformed(f"a message header of {len(raw)} bytes, {MSGHDR_SIZE} expected")
+    return Header(*_MSGHDR.unpack_from(raw))
+
+
+def parts(raw: bytes) -> list[tuple[int, int]]:
+    """Address and size of each `struct iovec`; a rest that is shorter is left out."""
+    return list(struct.iter_unpack("<QQ", raw[: len(raw) & ~15]))
+
+
+class Control(NamedTuple):
+    """One control message."""
+
+    level: int
+    kind: int
+    data: bytes
+
+
+def controls(raw: bytes) -> Iterator[Control]:
+    """Every control message of a buffer.
+
+    Raises:
+        Malformed: one that does not fit, for which the kernel refuses them all.
+    """
+    at = 0
+    while len(raw) - at >= _CMSGHDR.size:
+        size, level, kind = _CMSGHDR.unpack_from(raw, at)
+        if not _CMSGHDR.size <= size <= len(raw) - at:
+            raise Malformed(f"a control message of {size} bytes in a buffer of {len(raw) - at}")
+        yield Control(level, kind, raw[at + _CMSGHDR.size : at + size])
+        at += (size + 7) & ~7
+
+
+def packed_controls(messages: list[Control]) -> bytes:
+    """A buffer of control messages."""
+    packed = bytearray()
+    for level, kind, data in messages:
+        packed += _CMSGHDR.pack(_CMSGHDR.size + len(data), level, kind) + data
+        packed += bytes(-len(packed) % 8)
+    return bytes(packed)
+
+
+def asks_only(raw: bytes) -> bool:
+    """Whether a buffer of rtnetlink messages holds nothing but requests to be told something."""
+    at = 0
+    while len(raw) - at >= _NLMSGHDR.size:
+        size, kind, _, _, _ = _NLMSGHDR.unpack_from(raw, at)
+        # RTM_NEW*, RTM_DEL*, RTM_GET*, RTM_SET* from 16 on
+        if size < _NLMSGHDR.size or kind < 16 or kind & 3 != 2:  # noqa: PLR2004  RTM_BASE, and the place of GET
+            return False
+        at += (size + 3) & ~3
+    return at > 0
