@@ -39,7 +39,6 @@ def run(
     *,
     listener: bool,
     masked: bool,
-    stops: bytes,
     limits: tuple[int, int],
 ) -> NoReturn:
     """Become process 1 and never return.
@@ -51,7 +50,6 @@ def run(
         link: to the warden.
         listener: whether the filter stops calls for the warden.
         masked: whether a mask stands, for the warden's report.
-        stops: the filter that stops calls for a tracer, empty where there is none.
         limits: the executor's own limits on open files, soft and hard.
     """
     try:
@@ -67,12 +65,12 @@ def run(
         kernel.drop_every_capability()
         kernel.forbid_attaching()
         _wait_for_warden(link)
-        descriptor = _filter(program, link, listener=listener)
+        descriptor = kernel.install_filter(program, listener=listener)
         usage = resource.getrusage(resource.RUSAGE_SELF)
         word = b"armed %f %d %d %d" % (usage.ru_utime + usage.ru_stime, usage.ru_maxrss, masked, descriptor)
         _hand_over(link, word, listener=listener)
         _close_all_but(link.fileno())
-        status = _command(spec, link, stops)
+        status = _command(spec, link)
     except BaseException as error:  # noqa: BLE001  whatever it is, the warden must hear of it
         _tell(link, b"failed " + reason(error))
         os._exit(_SETUP_FAILED)
@@ -149,23 +147,12 @@ def _hand_over(link: socket.socket, word: bytes, *, listener: bool) -> None:
     kernel.forbid_attaching()
 
 
-def _filter(program: bytes, link: socket.socket, *, listener: bool) -> int:
-    try:
-        return kernel.install_filter(program, listener=listener)
-    except OSError as error:
-        # another listener above this one, or a kernel without the flags
-        if not listener or error.errno not in (errno.EBUSY, errno.EINVAL, errno.ENOSYS):
-            raise
-        _tell(link, b"unheard " + reason(error))
-        os._exit(_SETUP_FAILED)
-
-
 def _close_all_but(keep: int) -> None:
     os.closerange(_FIRST_FREE, keep)
     os.closerange(keep + 1, 1 << 20)
 
 
-def _command(spec: Spec, link: socket.socket, stops: bytes) -> tuple[int, int]:
+def _command(spec: Spec, link: socket.socket) -> tuple[int, int]:
     """Fork the command, reap until it has ended, return its wait status."""
     report, report_inside = os.pipe()
     child = os.fork()
@@ -173,8 +160,6 @@ def _command(spec: Spec, link: socket.socket, stops: bytes) -> tuple[int, int]:
         try:
             os.close(report)
             os.setsid()
-            if stops:
-                kernel.permit_tracing()
             # the kernel tells the warden the sender's number on the host
             link.send(b"forked")
             # the executor hears of the start before anything of the command can be heard
@@ -184,8 +169,6 @@ def _command(spec: Spec, link: socket.socket, stops: bytes) -> tuple[int, int]:
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             # its execve may wait at the listener, and a warden without privilege has to read it there
             kernel.permit_attaching()
-            if stops:
-                kernel.install_filter(stops, listener=False)
             os.execve(spec.command[0], list(spec.command), spec.environment)  # noqa: S606  the task itself
         except OSError as error:
             os.write(report_inside, struct.pack("<i", error.errno or 1))
