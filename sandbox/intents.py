@@ -20,3 +20,18 @@ class Intent(Enum):
     TIMES = "times"
     ATTRIBUTES = "attributes"  # chmod, chown, setxattr
     CONNECT = "connect"
+
+
+#: Those that change something.
+WRITE_INTENTS = frozenset(
+    {
+        Intent.WRITE,
+        Intent.CREATE,
+        Intent.MKDIR,
+        Intent.REMOVE,
+        Intent.RENAME,
+        Intent.LINK,
+        Intent.TIMES,
+        Intent.ATTRIBUTES,
+    }
+)

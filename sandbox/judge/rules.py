@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from sandbox.contract import Intent, Reach
-from sandbox.linux.syscalls import WRITE_INTENTS
+from sandbox.intents import WRITE_INTENTS
 from sandbox.planning.ops import Seal
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox import paths
 from sandbox.contract import Access, Ignore, Intent, Reach, Violation
+from sandbox.intents import WRITE_INTENTS
 from sandbox.judge.classes import classify
 from sandbox.judge.fix import fix
 from sandbox.judge.hints import hints
@@ -14,7 +15,6 @@ from sandbox.judge.ignore import Silence
 from sandbox.judge.network import Connections
 from sandbox.judge.rules import Denial, answer, denied, looked_past_a_wall
 from sandbox.judge.spelling import shown
-from sandbox.linux.syscalls import WRITE_INTENTS
 from sandbox.planning.ops import Bind
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sandbox import paths
 from sandbox.contract import Intent, Reach
-from sandbox.linux.syscalls import WRITE_INTENTS
+from sandbox.intents import WRITE_INTENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from sandbox.contract import Intent
+from sandbox.intents import WRITE_INTENTS, Intent
 from sandbox.linux.numbers import AARCH64, ARCHITECTURES, X86_64, Architecture
 
 __all__ = [
@@ -198,18 +198,6 @@ CALLS: dict[str, Call] = {call.name: call for call in _ALL}
 #: The calls whose flags decide what they mean.
 OPENS = frozenset({"open", "openat", "openat2", "creat"})
 
-WRITE_INTENTS = frozenset(
-    {
-        Intent.WRITE,
-        Intent.CREATE,
-        Intent.MKDIR,
-        Intent.REMOVE,
-        Intent.RENAME,
-        Intent.LINK,
-        Intent.TIMES,
-        Intent.ATTRIBUTES,
-    }
-)
 
 #: Calls that change something whatever their flags.
 WRITES = frozenset(c.name for c in _ALL if any(p.intent in WRITE_INTENTS for p in c.paths)) | {"creat", "openat2"}
