@@ -122,15 +122,17 @@ def _whole(path: str, access: Access, boundary: Boundary) -> str | None:
 
 
 def _reads(found: dict[str, Access], written: tuple[str, ...]) -> list[str]:
-    """The paths to grant: not what another grant shows as a directory on its way."""
+    """The paths to grant: not what another grant shows as a directory on its way.
+
+    A directory that was opened is read for what is in it, so it stands for the reads below it.
+    """
     distinct = [path for path in found if not _covered(path, written)]
-    others = (*distinct, *written)
-    needed = [
+    looked = {path for path in distinct if found[path].intent is Intent.PROBE}
+    return _outermost(
         path
         for path in distinct
-        if found[path].intent is not Intent.PROBE or not any(paths.under(other, path) for other in others)
-    ]
-    return _outermost(needed)
+        if not any(paths.under(other, path) for other in (*written, *(distinct if path in looked else ())))
+    )
 
 
 def _inputs(reads: Iterable[str], boundary: Boundary) -> FixInputs:

@@ -133,10 +133,12 @@ class Judge:
             return True  # a directory: it is a file without a name that is made in it
         if access.intent not in WRITE_INTENTS or not plan.beside(path):
             return False
-        if access.intent in _MAKES:
+        above = paths.parent(path)
+        if access.intent in _MAKES and (plan.reach(above) is not Reach.HIDDEN or plan.leads(above)):
             self._staged.add(path)
             return True
-        # of the task's own making; a name of the host's that it does not see is another matter
+        # of the task's own making; a name of the host's that it does not see is another matter, and so is what it
+        # would make in one
         return any(place in self._staged for place in (path, *paths.parents(path)))
 
     def left(self, path: str, *, fate: str = "went with the run") -> Violation | None:
