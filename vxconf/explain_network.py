@@ -90,6 +90,8 @@ def _host(block: Block, field: str, pattern: Pattern) -> Iterator[JSON]:
     if field == "denyNetwork":
         yield _operation("Deny", str(pattern), f"refuse {pattern} before the allow list is looked at")
         return
+    if _denied(block, pattern):
+        return
     port = pattern.port
     if policies.is_loopback(pattern) and port in policies.host_ports(block.config):
         what = f"listen on port {port} of the task's own loopback, and connect what comes there to the host's {pattern}"
@@ -111,9 +113,11 @@ def notes(block: Block, field: str, entry: Entry) -> Iterator[str]:
     elif field == "network" and not entry.text:
         yield _union(block)
     elif field == "network":
+        # the first place of each, whatever its spelling
+        first = {pattern: entries[0] for pattern, entries in reversed(tuple(block.patterns(field)))}
         for pattern, entries in block.patterns(field):
             if entry in entries:
-                yield from _host_notes(block, pattern, first=entries[0] is entry)
+                yield from _host_notes(block, pattern, first=first[pattern] is entry)
 
 
 def _union(block: Block) -> str:
@@ -128,8 +132,9 @@ def _union(block: Block) -> str:
 def _host_notes(block: Block, pattern: Pattern, *, first: bool) -> Iterator[str]:
     if not first:
         yield "means the same as an entry before it"
-    denied = next((deny for deny, _ in block.patterns("denyNetwork") if deny.covers(pattern)), None)
-    if denied is not None:
+        return
+    denied = _denied(block, pattern)
+    if denied:
         yield f"does nothing: deny.network {denied} refuses it first"
     elif policies.is_loopback(pattern):
         yield _loopback_note(block, pattern)
@@ -140,6 +145,11 @@ def _host_notes(block: Block, pattern: Pattern, *, first: bool) -> Iterator[str]
             also = sorted({*USUAL_PORTS, *(p.port for p, _ in block.patterns("network") if p.port is not None)})
             ports = ", ".join(map(str, also))
             yield f"any port through a proxy; ports {ports} for programs that know none: name the port for another"
+
+
+def _denied(block: Block, pattern: Pattern) -> Pattern | None:
+    """The pattern that takes an allowed one back whole."""
+    return next((deny for deny, _ in block.patterns("denyNetwork") if deny.covers(pattern)), None)
 
 
 def _loopback_note(block: Block, pattern: Pattern) -> str:
@@ -155,7 +165,7 @@ def implied(block: Block, temp: str) -> Iterator[tuple[str, str, str, list[JSON]
     yield (
         f"127.0.0.1:{HTTP_PORT}, 127.0.0.1:{SOCKS_PORT}, 127.0.0.1:{_DNS_PORT}",
         "the task's own front: HTTP proxy, SOCKS proxy and name server; nothing else leads out",
-        "HTTP_PROXY and the like name it; who asks no proxy is led there by the addresses that names have inside",
+        "HTTP_PROXY and the like name it; programs that ask no proxy are led there by the addresses names have inside",
         [_operation("Listen", one.partition(" ")[0], f"listen on {one}") for one in listeners(block.config)],
     )
     yield (

@@ -20,6 +20,7 @@ from vxconf.resolve import Resolution
 _NAMES = st.sampled_from(["a.test", "b.test", "api.a.test", "x.api.a.test", "xa.test", "10.0.0.1", "[fd00::1]"])
 _LOOPBACK = st.sampled_from(["localhost", "127.0.0.1", "[::1]"])
 _WILD = st.sampled_from(["*.a.test", "*.api.a.test", "*.b.test"])
+_BINDINGS: st.SearchStrategy[bool | tuple[int, ...]] = st.sampled_from([False, True, (8000,), (80, 8000)])
 _PORTS = st.sampled_from([22, 80, 443, 8000])
 
 
@@ -40,7 +41,7 @@ def _configs(draw: st.DrawFn, *, loopback: bool = False) -> ResolvedSandboxConfi
         project="/ws/p",
         network=draw(st.none() | st.lists(_entries(loopback=loopback), max_size=4).map(tuple)),
         deny_network=draw(st.lists(_entries(deny=True, loopback=loopback), max_size=3).map(tuple)),
-        local_binding=draw(st.sampled_from([False, True, (8000,), (80, 8000)])),
+        local_binding=draw(_BINDINGS),
     )
 
 
