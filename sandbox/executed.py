@@ -9,12 +9,12 @@ depth, is refused; and what was made all the same is taken away when the run end
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox import paths
 from sandbox.facts import Kind
 from sandbox.intents import Intent
+from sandbox.light import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -51,7 +51,7 @@ ENTRIES = 250_000
 _GIT = ".git"
 # a submodule's repository lies in its parent's; what is in these is no repository
 _MODULES = "modules"
-_NO_REPOSITORY = frozenset({"refs", "logs", "objects", "info", "lfs", "rr-cache", "worktrees"})
+NO_REPOSITORY = frozenset({"refs", "logs", "objects", "info", "lfs", "rr-cache", "worktrees"})
 _WORKTREES = "worktrees"
 _HOLD_REPOSITORIES = frozenset({_MODULES, _WORKTREES})
 #: What is none itself, but brings one along when it is renamed or linked into place. One that is a file or a link says
@@ -122,7 +122,7 @@ def carries(path: str, *, brings: bool) -> bool:
         return bool(parts)
     # where repositories are kept in one: a directory may be a whole one, or hold some
     return brings and any(
-        first == _GIT and second in _HOLD_REPOSITORIES and _NO_REPOSITORY.isdisjoint(parts[at + 2 :])
+        first == _GIT and second in _HOLD_REPOSITORIES and NO_REPOSITORY.isdisjoint(parts[at + 2 :])
         for at, (first, second) in enumerate(itertools.pairwise(parts))
     )
 
@@ -168,7 +168,7 @@ def _repository_entry(parts: list[str], at: int, *, git_config: bool) -> int:
     elif at < len(parts) and parts[at] == _MODULES:
         # modules/NAME/..., and a name may have several components
         for index in range(at + 2, len(parts)):
-            if parts[index - 1] in _NO_REPOSITORY:
+            if parts[index - 1] in NO_REPOSITORY:
                 return 0
             if _is_entry(parts[index], git_config=git_config):
                 return index + 1

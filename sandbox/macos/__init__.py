@@ -1,0 +1,1 @@
+"""The engine on macOS: profile text, the log, and the runner."""

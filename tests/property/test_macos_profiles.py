@@ -1,0 +1,113 @@
+"""Profiles as text, evaluated, against what the plans of both systems answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from sandbox import paths
+from sandbox.contract import Reach
+from sandbox.errors import RequestRefused
+from sandbox.facts import Kind
+from sandbox.macos.plans import plan as mac_plan
+from sandbox.macos.profile import text
+from sandbox.planning.linux import plan as linux_plan
+from sandbox.planning.macos_model import At, Expression
+from tests.property.strategies import HOME, TEMP_ROOT, WORKSPACE, Case, below, cases
+from tests.support.plans import request
+from tests.support.seatbelt import Profile
+
+if TYPE_CHECKING:
+    from sandbox.planning.macos_model import Filter, MacPlan
+    from sandbox.planning.model import Plan
+    from sandbox.request import Request
+    from tests.support.memory_files import MemoryFiles
+
+#: Cases times paths asked in each is well over the ten thousand this is to hold for.
+_CASES = 120
+_OPERATIONS = ("file-read-data", "file-read-metadata", "file-write-data", "file-write-create", "file-write-unlink")
+_ELSEWHERE = ("/", HOME, "/etc", "/etc/hosts", "/home", f"{HOME}/.ssh/new", f"{HOME}/notes", f"{TEMP_ROOT}/mine/new")
+
+
+@st.composite
+def granted(draw: st.DrawFn) -> Case:
+    """A workspace with grants of directories, names and patterns; some are refused."""
+    case = draw(cases())
+    named = draw(st.lists(below(case.given["project"]), max_size=2))
+    patterns = [f"{draw(below(WORKSPACE))}/{tail}" for tail in draw(st.lists(st.sampled_from(_WILD), max_size=1))]
+    case.given["write"] = (*case.given["write"], *named, *patterns)
+    return case
+
+
+_WILD = ("*", "?", "**/a", "*/b", "[ab]", "[!a]", "{a,b}*", "*/")
+
+
+def _plans(case: Case) -> tuple[Request, Plan, MacPlan]:
+    """Both plans of one request; what one refuses the other does."""
+    given = dict(case.given)
+    temp = given.pop("temp")
+    try:
+        asked = request(case.files, **given)
+        linux = linux_plan(asked, case.files, temp=temp)
+    except RequestRefused:
+        assume(False)
+        raise
+    return asked, linux, mac_plan(asked, case.files, temp=temp)
+
+
+def _places(files: MemoryFiles) -> list[str]:
+    new = [f"{path}/new" for path, kind in files.kinds.items() if kind is Kind.DIRECTORY and path != "/"]
+    return sorted({*files.kinds, *new, *_ELSEWHERE, *(f"{WORKSPACE}/{name}" for name in ("a", "b/c", ".d/a", "c/b/a"))})
+
+
+@settings(max_examples=_CASES)
+@given(granted())
+def test_a_profile_answers_as_its_plan_does_whichever_way_rules_of_one_operation_are_ranked(case: Case) -> None:
+    _, _, plan = _plans(case)
+    profile = Profile.of(text(plan))
+    for path in _places(case.files):
+        if case.files.kind(path) is Kind.LINK:
+            continue
+        directory = case.files.kind(path) is Kind.DIRECTORY
+        for operation in _OPERATIONS:
+            wanted = plan.allows(operation, path, directory=directory)
+            for by_operation in (False, True):
+                found = profile.allows(operation, path, directory=directory, by_operation=by_operation)
+                assert found is wanted, (operation, path)
+        reach = plan.reach(path, directory=directory)
+        assert (reach is Reach.HIDDEN) is not profile.allows("file-read-metadata", path, directory=directory), path
+        assert (reach is Reach.WRITE) is profile.allows("file-write-data", path, directory=directory), path
+
+
+@settings(max_examples=_CASES)
+@given(granted())
+def test_both_systems_give_a_task_the_same(case: Case) -> None:
+    asked, linux, mac = _plans(case)
+    for path in _places(case.files):
+        there, here = linux.access(path, case.files), mac.access(path, case.files)
+        there = Reach.WRITE if there is Reach.NAME else there
+        if there is not here:
+            difference = _difference(path, (there, here), asked, case.files, mac)
+            assert difference, (path, there, here, linux.describe(), mac.describe())
+
+
+def _difference(path: str, reaches: tuple[Reach, Reach], asked: Request, files: MemoryFiles, mac: MacPlan) -> str:
+    """Which of the known differences this is, empty for none."""
+    real = paths.canonical(path, files)
+    kind = files.kind(real)
+    closed = {one.path for one in (*asked.walls, *asked.stores, *asked.around)} | {TEMP_ROOT}
+    if reaches == (Reach.READ, Reach.HIDDEN) and real in closed:
+        return "the place of something closed"
+    if reaches == (Reach.HIDDEN, Reach.READ):
+        if kind is None and mac.reach(real, directory=False) is Reach.READ:
+            return "made later"
+        rule = mac.decided_by(real, "file-read-data")
+        if kind is Kind.DIRECTORY and rule is not None and all(_only_itself(one) for one in rule.filters):
+            return "a directory on the way"
+    return ""
+
+
+def _only_itself(one: Filter) -> bool:
+    return isinstance(one, At) or (isinstance(one, Expression) and one.only_directories)
