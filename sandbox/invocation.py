@@ -139,7 +139,7 @@ class Run:
             planned = linux.plan(self._request, Snapshot(), temp=temp, served=serving(observer))
             if planned.held:
                 observer = _watched(planned, observer)
-            elif planned.granted:
+            if planned.granted:
                 self._area = staging.make(self._request.workspace_root)
             made, held = making.PASSING.make(planned.operations)
             if self._area is not None:
@@ -269,12 +269,12 @@ def serving(observer: str) -> bool:
 
 def _watched(planned: Plan, observer: str) -> str:
     """The observer that answers for held directories; without one, mounts alone must be enough."""
-    if observer != "none":
+    if observer not in ("none", "strace"):
         return "notify"
     kept = setaside.beside(planned)
     if kept:
         raise NotStarted(
-            f"the observer none keeps nobody from {kept}, which lies beside a granted name, once the host replaces it",
+            f"the observer {observer} keeps no task from {kept}, beside a granted name, once the host replaces it",
             hint="use the observer auto, or grant directories instead, with a trailing slash",
         )
     return observer

@@ -76,7 +76,7 @@ class Warden:
             holding=self._holding,
         )
         self._doors = Doors(
-            spec.operations,
+            spec.operations if spec.held is None else (),
             spec.boundary,
             self._recorder,
             granted=spec.granted,

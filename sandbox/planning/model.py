@@ -10,7 +10,7 @@ from sandbox.contract import Reach
 from sandbox.executed import Executed
 from sandbox.facts import Kind
 from sandbox.planning.names import Granted
-from sandbox.planning.ops import Bind, Cover, Empty, Fresh, Held, Link, Make, Name, Names, ReadOnlyRoot, Way
+from sandbox.planning.ops import Absent, Bind, Cover, Empty, Fresh, Held, Link, Make, Name, Names, ReadOnlyRoot, Way
 
 if TYPE_CHECKING:
     from sandbox.facts import Files
@@ -120,12 +120,10 @@ class Plan:
                 here = paths.parent(here)
                 continue
             here = paths.join(here, part)
-            if self.reach(here) is Reach.HIDDEN:
-                if not self.is_way(here, files):
-                    return Reach.HIDDEN
-                continue
             text = self.link_at(here, files)
             if text is None:
+                if self.reach(here) is Reach.HIDDEN and not self.is_way(here, files):
+                    return Reach.HIDDEN
                 continue
             hops += 1
             if hops > paths.LINK_HOPS:
@@ -149,8 +147,13 @@ class Plan:
         return False
 
     def link_at(self, real: str, files: Files) -> str | None:
-        """The text of the link the task finds at a path whose parents hold none, `None` for anything else."""
+        """The text of the link the task finds at a path whose parents hold none, `None` for anything else.
+
+        One in a held directory leads on although no call on the link itself is let through.
+        """
         match self.decided_by(real):
+            case Absent(laid_over=False):
+                return files.readlink(real)
             case Link(path=place, target=target) if place == real:
                 return target
             case ReadOnlyRoot() | Fresh() | Bind() | Name() | Names() if files.kind(real) is Kind.LINK:

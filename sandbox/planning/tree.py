@@ -13,13 +13,13 @@ children bound one by one. Nothing is placed at a granted name or below it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from sandbox import paths, refusals
 from sandbox.contract import Reach
 from sandbox.errors import Refusal
 from sandbox.facts import Kind
+from sandbox.planning.marks import Node, Task, content_of
 from sandbox.planning.names import Granted
 from sandbox.planning.ops import (
     Absent,
@@ -44,56 +44,10 @@ if TYPE_CHECKING:
 
     from sandbox.executed import Executed
     from sandbox.facts import Files
+    from sandbox.planning.marks import Hide
 
 #: Entries of readable directories a task's patterns of names may have presented.
 PRESENTED_LIMIT = 2_000
-
-#: `content`: a directory whose content is hidden; `absent`: a name that does not exist; `blank`: a name
-#: that stays, with nothing in it.
-Hide = Literal["content", "absent", "blank"]
-
-
-@dataclass(slots=True)
-class Node:
-    """Every mark on one path."""
-
-    children: dict[str, Node] = field(default_factory=dict)
-    read: Origin | None = None
-    write: Origin | None = None
-    way: Origin | None = None
-    link: tuple[str, Origin] | None = None
-    hide: Hide | None = None
-    hidden_by: Origin | None = None
-    always: bool = False  # the cover is laid whether or not anything hides it already
-    made: bool = False  # a directory by the time the plan is carried out
-    name: Origin | None = None  # served, whatever it becomes
-    patterns: tuple[Names, ...] = ()  # of names served, from here on
-    fresh: bool = False  # what stands there is the sandbox's own
-    leads: Origin | None = None  # something is placed below, for this reason
-    pinned: Origin | None = None  # read-only though what is around it may be written
-    holds: Origin | None = None  # something below is pinned
-    held: Origin | None = None  # writable for the names granted in it
-
-    @property
-    def granted(self) -> Origin | None:
-        """The grant that names this very path."""
-        return self.write or self.read
-
-
-@dataclass(slots=True)
-class _Task:
-    """One place still to be laid out.
-
-    `laid` is what stands there because of the directories above: the reach of a real mount, or
-    `HIDDEN` for the inside of a cover. `content` is what the marks above give it. `held`: the directory is.
-    """
-
-    path: str
-    node: Node
-    laid: Reach
-    content: Reach
-    origin: Origin
-    held: bool = False
 
 
 class Tree:
@@ -246,7 +200,7 @@ class Tree:
 
     def _lay(self, origin: Origin) -> Iterator[Operation]:
         # a stack, not recursion: paths are deeper than Python's
-        todo = [_Task("/", self._root, Reach.READ, Reach.READ, origin)]
+        todo = [Task("/", self._root, Reach.READ, Reach.READ, origin)]
         while todo:
             task = todo.pop()
             if task.node.read is not None and self._is_lone_file(task):
@@ -256,7 +210,7 @@ class Tree:
             yield from placed
             todo.extend(reversed(below))
 
-    def _place(self, task: _Task) -> tuple[list[Operation], list[_Task]]:
+    def _place(self, task: Task) -> tuple[list[Operation], list[Task]]:
         node = task.node
         if self._is_served(task):
             # whatever else is granted there is part of it
@@ -264,24 +218,24 @@ class Tree:
             if not self._holds or node.holds is None or self._files.kind(task.path) is not Kind.DIRECTORY:
                 return placed, []
             # what other programs execute in there has to be laid over
-            return self._open(_Task(task.path, node, Reach.READ, Reach.WRITE, node.holds), placed)
+            return self._open(Task(task.path, node, Reach.READ, Reach.WRITE, node.holds), placed)
         if node.link is not None and (task.laid is Reach.HIDDEN or task.held):
             return [Link(path=task.path, target=node.link[0], origin=node.link[1])], []
-        content, origin = _content(task)
+        content, origin = content_of(task)
         laid = task.laid
         placed = []
         if node.hide == "content" and (node.always or task.content is not Reach.HIDDEN):
             placed.append(Cover(path=task.path, origin=node.hidden_by or origin))
             laid = Reach.HIDDEN
         if node.held is not None and content is not Reach.WRITE:
-            placed, below = self._hold(_Task(task.path, node, laid, content, origin), placed, node.held)
+            placed, below = self._hold(Task(task.path, node, laid, content, origin), placed, node.held)
         elif content is Reach.HIDDEN:
             placed, below = self._hidden(task, placed, origin)
         else:
-            placed, below = self._open(_Task(task.path, node, laid, content, origin, held=task.held), placed)
+            placed, below = self._open(Task(task.path, node, laid, content, origin, held=task.held), placed)
         return [*placed, *node.patterns], below
 
-    def _is_lone_file(self, task: _Task) -> bool:
+    def _is_lone_file(self, task: Task) -> bool:
         """Whether a file in a cover has no mark but a grant to read it, which leaves nothing to weigh."""
         node = task.node
         return (
@@ -292,35 +246,36 @@ class Tree:
             and self._files.kind(task.path) is Kind.FILE
         )
 
-    def _is_served(self, task: _Task) -> bool:
+    def _is_served(self, task: Task) -> bool:
         if task.node.name is not None:
             return True
         if not self._granted:
             return False
         return task.node.write is None and task.content is not Reach.WRITE and self._granted.granted(task.path)
 
-    def _hold(self, task: _Task, placed: list[Operation], reason: Origin) -> tuple[list[Operation], list[_Task]]:
+    def _hold(self, task: Task, placed: list[Operation], reason: Origin) -> tuple[list[Operation], list[Task]]:
         path, children = task.path, task.node.children
         placed.append(Held(path=path, origin=reason, directory=True, writable=True))
         content, origin, entries = task.content, task.origin, set(self._files.entries(path))
         below = [
-            _Task(paths.join(path, name), children.get(name) or Node(), Reach.WRITE, content, origin, held=True)
+            Task(paths.join(path, name), children.get(name) or Node(), Reach.WRITE, content, origin, held=True)
             for name in sorted({*entries, *children})
             # over what is not there nothing can be laid
             if name in entries or children[name].made or children[name].name is not None
         ]
         self._presented += len(below)
         if self._presented > PRESENTED_LIMIT:
+            instead = next((advice for names, advice in self._instead.items() if names.origin == reason), "")
             raise Refusal(
                 f"names are granted in {path}, which together with others like it has more than {PRESENTED_LIMIT} "
                 "entries to hold, and nothing serves names here",
                 field=reason.field,
                 code=refusals.TOO_MUCH,
-                hint="make /dev/fuse available to this user, or grant directories, with a trailing slash",
+                hint=f"make /dev/fuse available to this user, or {instead or 'grant directories, ending in a slash'}",
             )
         return placed, below
 
-    def _hidden(self, task: _Task, placed: list[Operation], origin: Origin) -> tuple[list[Operation], list[_Task]]:
+    def _hidden(self, task: Task, placed: list[Operation], origin: Origin) -> tuple[list[Operation], list[Task]]:
         node, path = task.node, task.path
         reason = node.way or node.leads
         if not placed:
@@ -337,12 +292,12 @@ class Tree:
         if reason is None:
             return placed, []
         below = [
-            _Task(paths.join(path, name), node.children[name], Reach.HIDDEN, Reach.HIDDEN, origin)
+            Task(paths.join(path, name), node.children[name], Reach.HIDDEN, Reach.HIDDEN, origin)
             for name in sorted(node.children)
         ]
         return placed, below
 
-    def _open(self, task: _Task, placed: list[Operation]) -> tuple[list[Operation], list[_Task]]:
+    def _open(self, task: Task, placed: list[Operation]) -> tuple[list[Operation], list[Task]]:
         path, node, origin = task.path, task.node, task.origin
         kind = Kind.DIRECTORY if node.made else self._files.kind(path)
         writable = task.content is Reach.WRITE
@@ -354,7 +309,7 @@ class Tree:
             wanted = kind is Kind.FILE or (kind is Kind.OTHER and node.granted is not None)
             if task.held and not wanted:
                 placed.append(Absent(path=path, origin=origin, directory=False))
-            if wanted and task.laid is not task.content:
+            if wanted and (task.laid is not task.content or (task.held and writable)):
                 placed.append(Bind(path=path, origin=origin, directory=False, writable=writable))
             return placed, []
         names, laid = set(node.children), task.content
@@ -366,17 +321,17 @@ class Tree:
             if not placed:
                 way = Way if task.laid is Reach.HIDDEN else Cover
                 placed.append(way(path=path, origin=origin))
-        elif task.laid is not task.content:
+        elif task.laid is not task.content or (task.held and writable):
             placed.append(Bind(path=path, origin=origin, directory=True, writable=writable))
         elif writable and node.holds is not None:
             placed.append(Bind(path=path, origin=node.holds, directory=True, writable=True))
         below = [
-            _Task(paths.join(path, name), node.children.get(name) or Node(), laid, task.content, origin)
+            Task(paths.join(path, name), node.children.get(name) or Node(), laid, task.content, origin)
             for name in sorted(names)
         ]
         return placed, below
 
-    def _must_be_presented(self, task: _Task) -> bool:
+    def _must_be_presented(self, task: Task) -> bool:
         """Whether something in a readable directory is hidden by name, so that no bind may show it whole."""
         if task.path == "/":
             return False
@@ -413,17 +368,3 @@ class Tree:
                 code=refusals.TOO_MUCH,
                 hint=self._instead[names] or "start the pattern in a deeper directory",
             )
-
-
-def _content(task: _Task) -> tuple[Reach, Origin]:
-    """What the marks at a place and above it give, and which of them."""
-    node, content, origin = task.node, task.content, task.origin
-    if node.hide is not None and node.hidden_by is not None:
-        content, origin = Reach.HIDDEN, node.hidden_by
-    if node.write is not None:
-        content, origin = Reach.WRITE, node.write
-    elif node.read is not None and content is Reach.HIDDEN:
-        content, origin = Reach.READ, node.read
-    if node.pinned is not None and content is Reach.WRITE:
-        content, origin = Reach.READ, node.pinned
-    return content, origin

@@ -147,10 +147,11 @@ class Made:
     base: str
     world: World
     request: Request
+    served: bool = True
     refused: list[str] = field(default_factory=list)
 
     def plan(self) -> Plan:
-        return linux.plan(self.request, HostFiles())
+        return linux.plan(self.request, HostFiles(), served=self.served)
 
     def interesting(self) -> list[str]:
         """Every path that is there or nearly so, and ways to them that are not straight."""
@@ -166,13 +167,14 @@ class Made:
         return list(dict.fromkeys(found))
 
 
-def make(world: World, base: str, *, programs: Iterable[str] = ()) -> Made:
+def make(world: World, base: str, *, programs: Iterable[str] = (), served: bool = True) -> Made:
     """Make a world in an existing directory; grants that cannot be given are left out and remembered.
 
     Args:
         world: what to make.
         base: where.
         programs: directories a hermetic task needs to find anything out.
+        served: whether something serves what is granted by name.
     """
     files = HostFiles()
     workspace, project = _trees(world, base)
@@ -218,7 +220,7 @@ def make(world: World, base: str, *, programs: Iterable[str] = ()) -> Made:
 
     nested = tuple(f"{base}/{relative}" for relative in world.nested if os.path.isdir(f"{base}/{relative}"))
     cache = None if world.cache is None else f"{base}/{world.cache}"
-    made = Made(base, world, build(bare, nested, cache))
+    made = Made(base, world, build(bare, nested, cache), served)
     config = bare
     for grant in grants():
         more = replace(
@@ -228,7 +230,7 @@ def make(world: World, base: str, *, programs: Iterable[str] = ()) -> Made:
         )
         try:
             request = build(more, nested, cache)
-            linux.plan(request, files)
+            linux.plan(request, files, served=served)
         except RequestRefused as error:
             made.refused.append(str(error))
             continue
