@@ -33,6 +33,6 @@ def hints(seen: Collected, boundary: Boundary, after: Aftermath) -> tuple[Hint, 
         *notes_output.said_missing(seen, boundary, after),
         *notes_output.across(after),
     )
-    if not seen.counted:
+    if not seen.counted and not seen.connections:
         notes = (*notes, *notes_inside.unreadable(after.cwd, boundary))
     return tuple(dataclasses.replace(note, line=boundary.mask(note.line)) for note in dict.fromkeys(notes))

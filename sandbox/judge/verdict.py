@@ -45,6 +45,7 @@ class Collected:
         walled: looks at walls that exist.
         looked: looks past the report boundary at what exists.
         removed: granted directories that were to be removed or renamed.
+        connections: the violations that are refused connections.
     """
 
     counted: list[Denied] = field(default_factory=list)
@@ -52,6 +53,7 @@ class Collected:
     walled: list[Denied] = field(default_factory=list)
     looked: list[Denied] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
+    connections: list[Violation] = field(default_factory=list)
 
 
 class Judge:
@@ -82,7 +84,9 @@ class Judge:
     def take(self, access: Access) -> Violation | None:
         """The violation an access is, `None` when it is none or was reported before."""
         if access.intent is Intent.CONNECT:
-            return self._connections.take(access)
+            refused = self._connections.take(access)
+            self.seen.connections += (refused,) if refused is not None else ()
+            return refused
         # what a call meant is part of what makes it distinct: an innocent open must not excuse the next one
         call = (access.operation, access.intent, access.path, access.exists)
         if call in self._judged:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sandbox.contract import Access, Ignore, Intent, Violation
+from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.network import Connections, never_suggested
 from sandbox.judge.verdict import Judge
@@ -241,3 +242,9 @@ def test_a_violation_says_what_helps(access: Access, helps: str) -> None:
     violation = judge().take(access)
     assert violation is not None
     assert violation.class_ == helps
+
+
+def test_a_refused_connection_is_reason_enough_for_a_failure() -> None:
+    whole = Judge(BOUNDARY)
+    assert whole.take(dial("files.test:443")) is not None
+    assert [hint.line for hint in whole.hints(Aftermath(cwd=P)) if "own directory" in hint.line] == []
