@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from sandbox.contract import Access, Ignore, Intent, Violation
@@ -11,6 +13,7 @@ from sandbox.judge.network import Connections, never_suggested
 from sandbox.judge.verdict import Judge
 from sandbox.network.policy import DENIED, NOT_ALLOWED
 from sandbox.planning.model import Plan
+from sandbox.planning.ops import Cover, Origin
 
 P = "/ws/apps/shop"
 
@@ -245,6 +248,8 @@ def test_a_violation_says_what_helps(access: Access, helps: str) -> None:
 
 
 def test_a_refused_connection_is_reason_enough_for_a_failure() -> None:
-    whole = Judge(BOUNDARY)
+    covered = Plan(operations=(Cover(path="/ws", origin=Origin(reason="a wall")),), workspace="/ws", project=P)
+    whole = Judge(dataclasses.replace(BOUNDARY, plan=covered))
+    assert any("own directory" in hint.line for hint in whole.hints(Aftermath(cwd=P)))
     assert whole.take(dial("files.test:443")) is not None
-    assert [hint.line for hint in whole.hints(Aftermath(cwd=P)) if "own directory" in hint.line] == []
+    assert not any("own directory" in hint.line for hint in whole.hints(Aftermath(cwd=P)))
