@@ -8,9 +8,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,6 +18,10 @@ from sandbox import Ignore, ResolvedSandboxConfig, RunResult, Session
 from sandbox.contract import Fix
 from tests.conftest import make_tree
 from tests.support.grants import resolved
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.kernel
 
