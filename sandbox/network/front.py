@@ -18,9 +18,10 @@ from sandbox.network.dial import Dialler, Refused, Unreachable, host_addresses
 from sandbox.network.lookups import Lookups
 from sandbox.network.loop import Connection, Loop
 from sandbox.network.names import Names
+from sandbox.network.ports import Ports
 from sandbox.network.relay import Relay
 from sandbox.network.rules import Rules
-from sandbox.network.services import DNS_PORT, HTTP_PORT, LOOPBACK, SOCKS_PORT
+from sandbox.network.services import DNS_PORT, HTTP_PORT, LOOPBACK, LOOPBACKS, SOCKS_PORT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -56,6 +57,7 @@ class Front:
         failed: called with an error that is nobody's mistake but this program's.
         named: called with a name and its stand-ins before the task learns of them.
         resolve: from a name to its addresses.
+        inside: a new stream socket of a family in the task's network.
     """
 
     def __init__(
@@ -68,8 +70,10 @@ class Front:
         failed: Callable[[Exception], None],
         named: Callable[[str, tuple[str, ...]], None] = lambda _host, _addresses: None,
         resolve: Callable[[str, int], list[Address]] = host_addresses,
+        inside: Callable[[int], socket.socket] = lambda family: socket.socket(family, socket.SOCK_STREAM),
     ) -> None:
         self._loop = loop
+        self._policy = policy
         self._rules = Rules(policy)
         self._names = Names()
         self._listen = listen
@@ -78,6 +82,7 @@ class Front:
         self._failed = failed
         self._told: set[tuple[str, str]] = set()
         self._relay = Relay(loop)
+        self._ports = Ports(loop, self._relay, inside)
         self._dialler = Dialler(loop, policy, self._rules, self._names, report=self._report, resolve=resolve)
         self._lookups = Lookups(
             self._rules, self._names, listen=self._stand_in, own_name=os.uname().nodename, report=self._report
@@ -108,6 +113,10 @@ class Front:
         host, port = listener.getsockname()[:2]
         if host == LOOPBACK and port in (HTTP_PORT, SOCKS_PORT, DNS_PORT):
             return {HTTP_PORT: self._http, SOCKS_PORT: self._socks, DNS_PORT: self._stream_of_queries}[port]
+        if host in LOOPBACKS and port in self._policy.published:
+            return lambda connection: self._ports.inward(connection, port)
+        if host in LOOPBACKS and port in self._policy.host_ports:
+            return lambda connection: self._ports.outward(connection, port)
         return lambda connection: self._transparent(connection, host, port)
 
     async def _accept(self, listener: socket.socket, serve: Serve) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sandbox.environment import HTTP_PORT, SOCKS_PORT
 
-__all__ = ["DNS_PORT", "HTTP_PORT", "LOOPBACK", "SOCKS_PORT"]
+__all__ = ["DNS_PORT", "HTTP_PORT", "LOOPBACK", "LOOPBACK6", "LOOPBACKS", "SOCKS_PORT"]
 
-LOOPBACK = "127.0.0.1"
+LOOPBACK, LOOPBACK6 = LOOPBACKS = ("127.0.0.1", "::1")
 DNS_PORT = 53
