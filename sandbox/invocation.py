@@ -142,6 +142,7 @@ class Run:
             if planned.granted:
                 self._area = staging.make(self._request.workspace_root)
             made, held = making.PASSING.make(planned.operations)
+            before = setaside.listed(planned, HostFiles())
             if self._area is not None:
                 self._area.note(held.used)
             variables = environment.task_environment(
@@ -172,7 +173,8 @@ class Run:
             )
             report = self._attempts(spec, judge)
             if report.started is not None:
-                self._clear(planned, judge, report.finished.leftovers if report.finished is not None else ())
+                leftovers = report.finished.leftovers if report.finished is not None else ()
+                self._clear(planned, judge, leftovers, before)
             if report.started is None:
                 making.take_back(made)
             after = surroundings.aftermath(cwd, report.tail)
@@ -191,10 +193,11 @@ class Run:
             if held is not None:
                 held.release()
 
-    def _clear(self, planned: Plan, judge: Judge, leftovers: tuple[str, ...]) -> None:
+    def _clear(self, planned: Plan, judge: Judge, leftovers: tuple[str, ...], before: frozenset[str]) -> None:
         """Take away what the task left where it may leave nothing."""
         shelf, files = setaside.Shelf(self._request.facts.temp_root), HostFiles()
-        for violation in setaside.set_aside(planned, workspace=self._request.workspace_root, shelf=shelf, files=files):
+        root = self._request.workspace_root
+        for violation in setaside.set_aside(planned, workspace=root, shelf=shelf, files=files, before=before):
             self._tell(violation)
         for path in leftovers:
             if not planned.held:
@@ -202,7 +205,7 @@ class Run:
             elif os.path.lexists(path):
                 self._tell(judge.left(path, fate=shelf.put(path)))
         if self._options.get("observer") == "none":
-            for path in setaside.unknown(planned, files):
+            for path in setaside.unknown(planned, files, before):
                 self._tell(judge.left(path, fate="stays, for nobody saw who made it"))
 
     def _tell(self, violation: Violation | None) -> None:

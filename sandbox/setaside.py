@@ -68,16 +68,23 @@ class Shelf:
         return room
 
 
-def set_aside(plan: Plan, *, workspace: str, shelf: Shelf, files: Files) -> tuple[Violation, ...]:
+def listed(plan: Plan, files: Files) -> frozenset[str]:
+    """Everything in held directories, to be asked before the run."""
+    return frozenset(paths.join(directory, name) for directory in plan.held for name in files.entries(directory))
+
+
+def set_aside(
+    plan: Plan, *, workspace: str, shelf: Shelf, files: Files, before: frozenset[str] = frozenset()
+) -> tuple[Violation, ...]:
     """Move away every name other programs execute that was not there when the run began, where the task may write.
 
     Call when nothing of it lives any more. The call that made one was refused, so this is what a task got past that by
-    racing itself, or what somebody else made meanwhile: it is kept and its new place told.
+    racing itself, or what somebody else made meanwhile: it is kept and its new place told. `before` is `listed` then.
     """
     executed = plan.executed
     now = existing(executed.roots, workspace, files, git_config=executed.git_config) if executed.roots else ()
     found: list[Violation] = []
-    for path in dict.fromkeys((*now, *_in_held(plan, workspace, files))):
+    for path in dict.fromkeys((*now, *_in_held(plan, workspace, files, before))):
         if path in executed.kept or not os.path.lexists(path):
             continue
         fate = shelf.put(path, or_remove=True)
@@ -86,13 +93,13 @@ def set_aside(plan: Plan, *, workspace: str, shelf: Shelf, files: Files) -> tupl
     return tuple(found)
 
 
-def _in_held(plan: Plan, workspace: str, files: Files) -> Iterator[str]:
+def _in_held(plan: Plan, workspace: str, files: Files, before: frozenset[str]) -> Iterator[str]:
     """Such names in held directories, where what was there before is laid over."""
     executed: Executed = plan.executed
     for directory in plan.held:
         for name in files.entries(directory):
             path = paths.join(directory, name)
-            if plan.decided_by(path).path == path:
+            if path in before:
                 continue
             if named_below(path, directory, git_config=executed.git_config):
                 yield path
@@ -103,13 +110,11 @@ def _in_held(plan: Plan, workspace: str, files: Files) -> Iterator[str]:
                     yield path
 
 
-def unknown(plan: Plan, files: Files) -> Iterable[str]:
-    """What is in held directories that was not there at the start and no grant covers, whoever made it."""
-    for directory in plan.held:
-        for name in files.entries(directory):
-            path = paths.join(directory, name)
-            if plan.decided_by(path).path != path and not plan.granted.served(path) and not plan.leads(path):
-                yield path
+def unknown(plan: Plan, files: Files, before: frozenset[str]) -> Iterable[str]:
+    """What is in held directories that was not there before and no grant covers, whoever made it."""
+    for path in sorted(listed(plan, files) - before):
+        if not plan.granted.served(path) and not plan.leads(path):
+            yield path
 
 
 def beside(plan: Plan) -> str:

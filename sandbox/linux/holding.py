@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _GRANTED = frozenset({Reach.NAME, Reach.WRITE})
 _MAKES_NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})
+#: What may become a directory that leads to a granted name.
+_ON_THE_WAY = frozenset({Intent.MKDIR, Intent.RENAME})
 _LINKS = frozenset({"link", "linkat"})
 #: Names being removed, each kept apart by a descriptor from what somebody else may make there afterwards.
 _LEAVING = 128
@@ -61,7 +63,8 @@ class Holding:
             return errno.EROFS if changes and not (exists and intent in _MAKES_NEW) else 0
         if exists:
             return errno.EROFS if changes else errno.ENOENT
-        return errno.EROFS if changes and not (self._plan.beside(path) or self._plan.leads(path)) else 0
+        made = self._plan.beside(path) or (intent in _ON_THE_WAY and self._plan.leads(path))
+        return errno.EROFS if changes and not made else 0
 
     def note(self, named: Iterable[tuple[Intent, str]]) -> None:
         """Remember what a call that goes on makes, and what it takes away."""
