@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sandbox import light
 from vxconf.diagnostics import CODES, Diagnostic, Severity, dotted, in_order
 from vxconf.loading import START, whole_file
 from vxconf.projects import TooManyDirectories
@@ -94,7 +94,7 @@ def softened(diagnostic: Diagnostic) -> Diagnostic:
     """A diagnostic as a check tells it: what is valid and only not enforced yet is no fault of the file."""
     from vxconf.judging import not_yet  # noqa: PLC0415  only a file with a block comes here
 
-    return dataclasses.replace(diagnostic, severity=Severity.WARNING) if not_yet(diagnostic) else diagnostic
+    return light.replace(diagnostic, severity=Severity.WARNING) if not_yet(diagnostic) else diagnostic
 
 
 def _unusable(workspace: Workspace) -> bool:

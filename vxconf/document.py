@@ -10,9 +10,9 @@ import json
 import math
 import re
 import tomllib
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Never
 
+from sandbox.light import dataclass, field
 from vxconf.diagnostics import Diagnostic, Place, Unreadable, quoted
 
 if TYPE_CHECKING:

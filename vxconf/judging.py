@@ -6,11 +6,10 @@ one mistake does not hide the next.
 
 from __future__ import annotations
 
-import dataclasses
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sandbox import globs
+from sandbox import globs, light
 from sandbox.contract import Ignore, ResolvedSandboxConfig
 from sandbox.errors import Refusal, RequestRefused
 from sandbox.facts import Kind
@@ -70,7 +69,7 @@ _ATTRIBUTES = {
 }
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@light.dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """What blocks of one project are judged against.
 
@@ -89,7 +88,7 @@ class Setting:
     facts: HostFacts
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@light.dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
     """What a task's cache key folds of other tasks.
 
@@ -101,10 +100,10 @@ class Folded:
 
     keyed: frozenset[str] | None = None
     made: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    declared: Declared = dataclasses.field(default_factory=Declared)
+    declared: Declared = light.field(default_factory=Declared)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@light.dataclass(frozen=True, kw_only=True)
 class Judged:
     """A block and what became of it.
 
@@ -302,11 +301,11 @@ class _Trial:
             attribute = _ATTRIBUTES.get(name)
             if attribute is None:
                 if name.startswith("ignore") and self.config.ignore != Ignore():
-                    self.config = dataclasses.replace(self.config, ignore=Ignore())
+                    self.config = light.replace(self.config, ignore=Ignore())
                     changed = True
                 continue
             value: Any = getattr(self.config, attribute)
-            default = next(f.default for f in dataclasses.fields(self.config) if f.name == attribute)
+            default = light.default(type(self.config), attribute)
             new: Any = default
             if isinstance(value, tuple) and name not in fields:
                 gone = {int(field[len(name) + 1 : -1]) for field in fields if field.startswith(f"{name}[")}
@@ -314,7 +313,7 @@ class _Trial:
                 self._kept[name] = [first for now, first in enumerate(kept) if now not in gone]
                 new = tuple(entry for now, entry in enumerate(value) if now not in gone) or default
             if new != value:
-                self.config = dataclasses.replace(self.config, **{attribute: new})
+                self.config = light.replace(self.config, **{attribute: new})
                 changed = True
         return changed
 

@@ -7,9 +7,9 @@ sees the whole file in one pass. A file with any error runs nothing.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sandbox.light import dataclass
 from vxconf.diagnostics import Diagnostic, Place, Severity, Unreadable, dotted
 from vxconf.document import parse
 from vxconf.model import FileModel

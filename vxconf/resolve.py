@@ -8,13 +8,13 @@ grant was spelled inside the project and lands outside.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sandbox import globs, paths
 from sandbox.contract import Ignore, Platform, ResolvedSandboxConfig
 from sandbox.errors import Refusal
 from sandbox.facts import Kind
+from sandbox.light import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

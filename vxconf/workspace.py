@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sandbox.errors import Refusal, RequestRefused
 from sandbox.host import HostFiles, Snapshot, home_directory, host_facts
+from sandbox.light import replace
 from vxconf.loading import Loaded, config_file, load_file, unloaded
 from vxconf.naming import Unknown, nearest, split
 from vxconf.projects import Projects

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 from typing import TYPE_CHECKING
 
+from sandbox import light
 from sandbox.host import home_directory
 from vxconf.checking import PLATFORMS, check_project, workspace_diagnostics
 from vxconf.cli import FOUND, OK, err, is_coloured, out
@@ -92,8 +92,8 @@ class Checker:
             project.loaded = load_file(absolute, file=os.path.normpath(path))
         elif project.loaded is not None and project.loaded.document is not None:
             # reported under the name the user gave it
-            project.loaded = dataclasses.replace(
-                project.loaded, document=dataclasses.replace(project.loaded.document, file=os.path.normpath(path))
+            project.loaded = light.replace(
+                project.loaded, document=light.replace(project.loaded.document, file=os.path.normpath(path))
             )
         self._judge(project)
 
@@ -161,7 +161,7 @@ def _fresh(workspace: Workspace, directory: str) -> Project:
 
 
 def _strict(diagnostic: Diagnostic) -> Diagnostic:
-    return dataclasses.replace(diagnostic, severity=Severity.ERROR)
+    return light.replace(diagnostic, severity=Severity.ERROR)
 
 
 def _print(form: str, found: list[Diagnostic], checker: Checker, errors: int) -> None:

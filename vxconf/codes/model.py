@@ -7,9 +7,9 @@ reused for something else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from sandbox.light import dataclass
 from vxconf.codes.severity import Severity
 
 
