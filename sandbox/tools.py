@@ -10,6 +10,14 @@ from sandbox.errors import Unavailable
 _USUAL = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
 
 
+def find_strace(path: str, workspace: str) -> str:
+    """The absolute path of strace; otherwise as `find_bwrap`."""
+    found = _find("strace", path, workspace)
+    if not found:
+        raise Unavailable("strace is not installed", hint="apt install strace, dnf install strace, ...")
+    return found
+
+
 def find_bwrap(path: str, workspace: str) -> str:
     """The absolute path of bubblewrap.
 
@@ -20,11 +28,20 @@ def find_bwrap(path: str, workspace: str) -> str:
     Raises:
         Unavailable: there is none.
     """
+    found = _find("bwrap", path, workspace)
+    if not found:
+        raise Unavailable(
+            "bubblewrap (bwrap) is not installed", hint="apt install bubblewrap, dnf install bubblewrap, ..."
+        )
+    return found
+
+
+def _find(name: str, path: str, workspace: str) -> str:
     inside = workspace.rstrip("/") + "/"
     for directory in (*_USUAL, *path.split(":")):
         if not os.path.isabs(directory):
             continue
-        found = os.path.realpath(os.path.join(directory, "bwrap"))
+        found = os.path.realpath(os.path.join(directory, name))
         if not found.startswith(inside) and os.path.isfile(found) and os.access(found, os.X_OK):
             return found
-    raise Unavailable("bubblewrap (bwrap) is not installed", hint="apt install bubblewrap, dnf install bubblewrap, ...")
+    return ""

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from sandbox.contract import Access, Observer
     from sandbox.planning.model import Plan
 
+#: Why a trace has a hole when its strace ended before the command did; an attempt is made again for nothing else.
+LOST = "strace ended before the command did"
+
 _LENGTH = struct.Struct("<I")
 
 
@@ -36,7 +39,8 @@ class Spec:
         boundary: directories in which every look at a hidden name must arrive.
         command: the program and its arguments.
         environment: exactly the command's.
-        observer: `auto`, `mask`, `notify` or `none`.
+        observer: `auto`, `mask`, `notify`, `strace` or `none`.
+        tracer: absolute path of strace, where it is the observer; else empty.
         timeout: seconds for the command, or none; `grace`: seconds between TERM and KILL.
         executed: names no call may make or change.
         granted: what the plan's `Name` and `Names` operations cover.
@@ -53,6 +57,7 @@ class Spec:
     environment: dict[str, str]
     cwd: str
     observer: str = "auto"
+    tracer: str = ""
     timeout: float | None = None
     grace: float = 5.0
     executed: Executed = field(default_factory=Executed)
@@ -84,11 +89,13 @@ class Failed:
 
     Attributes:
         transient: whether a second attempt may succeed (a mount vanished while it was copied).
+        unheard: the kernel refuses the filter a listener.
     """
 
     reason: str
     hint: str = ""
     transient: bool = False
+    unheard: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

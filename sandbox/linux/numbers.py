@@ -126,6 +126,8 @@ TABLE: dict[str, tuple[int | None, int | None]] = {
     "prctl": (157, 167),
     "socketpair": (53, 199),
     "fork": (57, None),
+    "exit": (60, 93),
+    "exit_group": (231, 94),
     "vfork": (58, None),
     "sendto": (44, 206),
     "sendmsg": (46, 211),

@@ -198,6 +198,18 @@ class Recorder:
             reason=reason,
         )
 
+    def traced(self, access: Access) -> None:
+        """A call that a tracer saw, with the kernel's answer."""
+        self._add(
+            access.pid,
+            access.operation,
+            access.intent,
+            access.asked,
+            access.path,
+            follows=access.follows,
+            errno=access.errno,
+        )
+
     def _standing(self, thread: int) -> tuple[str, list[_Named]]:
         for _ in range(_TRIES):
             text = _read(f"/proc/{thread}/syscall", 512).decode("ascii", "replace")

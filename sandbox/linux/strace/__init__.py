@@ -1,0 +1,1 @@
+"""What strace writes, read as it comes: bytes in, accesses out. Pure."""

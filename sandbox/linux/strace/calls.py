@@ -1,0 +1,235 @@
+"""What a whole call names, and what it meant to do with it."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from sandbox.contract import Access, Intent
+from sandbox.intents import WRITE_INTENTS
+from sandbox.linux import syscalls
+from sandbox.linux.strace import text
+from sandbox.linux.strace.connections import connection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sandbox.linux.strace.processes import Process
+
+#: Repeated calls are known by so many.
+REPEATED = 20_000
+
+#: Whoever makes these finds nothing there.
+NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})
+
+CONNECTS = ("connect", "sendto", "sendmsg", "sendmmsg")
+
+_WRITES = re.compile(rb"O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE)")
+_RESOLVE_IN_ROOT = 0x10
+# links of a process to its directories, which go with it
+_OWN = re.compile(r"/proc/(self|thread-self|\d+)(?:/task/\d+)?/(cwd|root)(?=/|$)")
+_UNKNOWN = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(?:cwd|root|fd/\d+)/.")
+
+
+class Places(Protocol):
+    """The host's file system, as far as a trace needs it."""
+
+    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
+        """The absolute path with no link left that `path` leads the caller to; see `walking.walk`."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there is something, a link in the last place not followed."""
+
+    def changes(self, call: str, intent: Intent, path: str) -> bool:
+        """Whether a call that may write there counts though it succeeded."""
+
+
+class _Named(NamedTuple):
+    asked: str
+    cwd: str
+    base: str
+    root: str
+    follows: bool
+    intent: Intent
+
+
+class Calls:
+    """The calls of one trace.
+
+    Args:
+        noted: see `Parser`.
+        miss: told why something could not be read.
+    """
+
+    def __init__(
+        self, architecture: syscalls.Architecture, places: Places, miss: Callable[[str], object], *, noted: bool
+    ) -> None:
+        self._architecture = architecture
+        self._places = places
+        self._miss = miss
+        self._noted = noted
+        self._repeated: set[tuple[str, bytes]] = set()
+
+    def moved(self, pid: int, process: Process, name: str, body: bytes) -> None:
+        (argument,) = text.arguments(body, 1)
+        if name == "chdir":
+            said = text.string(argument)
+            if said is not None and not said[1]:
+                base = process.directory.path
+                asked = os.fsdecode(said[0])
+                process.directory.path = self._places.walk(pid, asked, base=base, follows=True, root="/")
+            return
+        place = text.descriptor(argument)
+        if place is not None:
+            path = place.path or process.files.get(place.number, "")
+            if path:
+                process.directory.path = path
+
+    def succeeded(self, pid: int, process: Process, name: str, body: bytes, result: text.Result) -> Iterator[Access]:
+        call = syscalls.CALLS[name]
+        opens = name in syscalls.OPENS
+        if opens and result.value is not None and result.value >= 0 and not result.noted:
+            for named in self._named(pid, process, call, body):
+                process.opened(result.value, self._walk(pid, named))
+        if name in syscalls.WRITES or (opens and _WRITES.search(body)):
+            for named in self._named(pid, process, call, body):
+                path = self._walk(pid, named)
+                intent = Intent.WRITE if named.intent in (Intent.OPEN, Intent.CREATE) else named.intent
+                if intent in WRITE_INTENTS and self._places.changes(name, intent, path):
+                    yield self._access(pid, name, named, path, intent=intent, errno="")
+
+    def failed(self, pid: int, process: Process, name: str, body: bytes, errno: str) -> Iterator[Access]:
+        if name in CONNECTS:
+            target = connection(name, body)
+            if target is not None:
+                yield Access(
+                    pid=pid,
+                    operation=name,
+                    intent=Intent.CONNECT,
+                    asked=target.asked,
+                    path=target.path,
+                    exists=False,
+                    errno=errno,
+                )
+            return
+        call = syscalls.CALLS.get(name)
+        if call is None:
+            return
+        repeated = (f"{process.directory.path}\0{name}\0{errno}", body)
+        if repeated in self._repeated:
+            return
+        if len(self._repeated) >= REPEATED:
+            self._repeated.clear()
+        self._repeated.add(repeated)
+        for named in self._named(pid, process, call, body, errno):
+            for place in self._left_again(pid, named):
+                yield self._access(pid, name, named, place, intent=Intent.PROBE, errno=errno)
+            path = self._walk(pid, named)
+            yield self._access(pid, name, named, path, intent=named.intent, errno=errno)
+            if len(call.paths) > 1 and not self._places.exists(path):
+                return  # a rename or a link of nothing changes nothing
+
+    def _named(self, pid: int, process: Process, call: syscalls.Call, body: bytes, errno: str = "") -> Iterator[_Named]:
+        """Each path of a call that names one and can be placed."""
+        wanted = 1 + max(call.flags, call.how, *(a.path for a in call.paths), *(a.dirfd for a in call.paths))
+        given = text.arguments(body, wanted)
+        at = call.how if call.how >= 0 else call.flags
+        said = given[at] if 0 <= at < len(given) else b""
+        if call.how >= 0:
+            # {flags=O_RDONLY|O_CLOEXEC, mode=..., resolve=RESOLVE_IN_ROOT}
+            said, _, resolve = said.partition(b"resolve=")
+            rooted = bool(text.flags(resolve, self._architecture) & _RESOLVE_IN_ROOT)
+            said = said.partition(b"mode=")[0]
+        else:
+            rooted = False
+        bits = syscalls.O_CREAT | syscalls.O_TRUNC | 1 if call.name == "creat" else text.flags(said, self._architecture)
+        for argument in call.paths:
+            if argument.path >= len(given):
+                self._miss("a call in the trace lacks an argument")
+                return
+            asked, whole = self._asked(call, given[argument.path], errno)
+            if asked is None or (asked == "" and not (call.empty or call.null)):
+                continue
+            if not whole:
+                self._miss("a path in the trace is cut short")
+                continue
+            base = "/"
+            if not asked.startswith("/") or rooted:
+                base = self._base(pid, process, given, argument)
+                if not base:
+                    continue
+            follows = syscalls.follows(self._architecture, call, argument, bits)
+            named = _Named(asked, process.directory.path, base, base if rooted else "/", follows, argument.intent)
+            if call.name in syscalls.OPENS:
+                exists = self._places.exists(self._walk(pid, named))
+                named = named._replace(intent=syscalls.open_intent(bits, exists=exists))
+            yield named
+
+    def _asked(self, call: syscalls.Call, argument: bytes, errno: str) -> tuple[str | None, bool]:
+        said = text.string(argument)
+        if said is not None:
+            return os.fsdecode(said[0]), not said[1]
+        if argument == b"NULL":
+            return ("" if call.null else None), True
+        # an address: where the call could not read it either, it names nothing
+        if errno != "EFAULT":
+            self._miss(f"a path in the trace could not be read ({call.name})")
+        return None, True
+
+    def _base(self, pid: int, process: Process, given: list[bytes], argument: syscalls.PathArgument) -> str:
+        """The directory a relative path starts from, empty for a descriptor that names none."""
+        if argument.dirfd < 0:
+            return process.directory.path
+        place = text.descriptor(given[argument.dirfd])
+        if place is None:
+            self._miss("a call in the trace names no descriptor")
+            return ""
+        if place.path:
+            if place.number == syscalls.AT_FDCWD:
+                process.directory.path = place.path
+            return place.path
+        if place.number == syscalls.AT_FDCWD:
+            if self._noted:
+                self._miss(f"a directory could not be placed (the working directory of process {pid})")
+            return process.directory.path
+        found = process.files.get(place.number, "")
+        if not found and not place.other and place.number >= 0:
+            self._miss(f"a directory could not be placed (descriptor {place.number} of process {pid})")
+        return found
+
+    def _walk(self, pid: int, named: _Named) -> str:
+        """Where a path leads; its process may be gone by now, and its links in `/proc` with it."""
+        asked, base = named.asked, named.base
+        own = _OWN.match(asked if asked.startswith("/") else f"{base.rstrip('/')}/{asked}")
+        if own is not None and named.root == "/" and own.group(1) in ("self", "thread-self"):
+            base = named.cwd if own.group(2) == "cwd" else "/"
+            asked = "." + own.string[own.end() :]
+        path = self._places.walk(pid, asked, base=base, follows=named.follows, root=named.root)
+        if _UNKNOWN.match(path) and not self._places.exists(f"/proc/{pid}"):
+            self._miss(f"a path through the descriptors of a process that is gone could not be followed ({path})")
+        return path
+
+    def _left_again(self, pid: int, named: _Named) -> Iterator[str]:
+        """The directories a path goes into and leaves by `..`: each has to be there, so each is looked at."""
+        spelled = named.asked if named.asked.startswith("/") else f"{named.base.rstrip('/')}/{named.asked}"
+        if "/.." not in spelled:
+            return
+        parts = spelled.split("/")
+        for index in range(1, len(parts)):
+            if parts[index] == ".." and parts[index - 1] not in ("", ".", ".."):
+                way = "/".join(parts[:index])
+                yield self._places.walk(pid, way, base="/", follows=True, root="/")
+
+    def _access(self, pid: int, operation: str, named: _Named, path: str, *, intent: Intent, errno: str) -> Access:
+        return Access(
+            pid=pid,
+            operation=operation,
+            intent=intent,
+            asked=named.asked,
+            path=path,
+            # what was made was not there before
+            exists=(bool(errno) or intent not in NEW) and self._places.exists(path),
+            errno=errno,
+            follows=named.follows,
+        )

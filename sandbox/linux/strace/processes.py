@@ -1,0 +1,147 @@
+"""Where each process stands: its working directory and, where strace does not note them, its descriptors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+#: Of one process; the oldest are forgotten beyond it.
+DESCRIPTORS = 1024
+#: Processes known at a time; likewise.
+PROCESSES = 16_384
+#: Lines of processes whose parent is still to be told.
+WAITING = 10_000
+
+_MAKES = (b"clone(", b"clone3(", b"fork(", b"vfork(")
+
+
+@dataclass(slots=True)
+class Directory:
+    """A working directory, which threads and `CLONE_FS` share."""
+
+    path: str
+
+
+@dataclass(slots=True)
+class Process:
+    """One thread, as the kernel numbers them.
+
+    Attributes:
+        group: the first thread of its process.
+        files: what its descriptors were opened on, as far as the trace told.
+    """
+
+    group: int
+    directory: Directory
+    files: dict[int, str] = field(default_factory=dict)
+
+    def opened(self, number: int, path: str) -> None:
+        """A descriptor came to stand for a path."""
+        self.files.pop(number, None)
+        if len(self.files) >= DESCRIPTORS:
+            del self.files[next(iter(self.files))]
+        self.files[number] = path
+
+
+def makes(call: bytes) -> bool:
+    """Whether the text of a call begins one that makes a process."""
+    return call.startswith(_MAKES)
+
+
+class Processes:
+    """All of one trace.
+
+    Args:
+        root: the command's own process; 0 takes the first one that speaks.
+        cwd: where it starts, and where one stands of which nothing is known.
+    """
+
+    def __init__(self, root: int, cwd: str) -> None:
+        self.root = root
+        self._cwd = cwd
+        self._known: dict[int, Process] = {}
+        self._making: dict[int, bytes] = {}
+        self._waiting: dict[int, list[bytes]] = {}
+        self._held = 0
+
+    def get(self, pid: int) -> Process | None:
+        """The process, `None` while it cannot be said whose child it is."""
+        found = self._known.get(pid)
+        if found is not None:
+            return found
+        parents = [self._known[parent] for parent in self._making if parent in self._known]
+        if not parents:
+            return self._enter(pid, Process(pid, Directory(self._cwd)))
+        if len(parents) == 1:
+            (head,) = [head for parent, head in self._making.items() if parent in self._known]
+            return self._enter(pid, _child(pid, parents[0], head))
+        if len({parent.directory.path for parent in parents}) == 1 and not any(p.files for p in parents):
+            return self._enter(pid, Process(pid, Directory(parents[0].directory.path)))
+        return None
+
+    def ours(self, pid: int) -> bool:
+        """Whether a thread is one of the command's own process."""
+        found = self._known.get(pid)
+        return pid == self.root or (found is not None and found.group == self.root)
+
+    def hold(self, pid: int, line: bytes) -> bool:
+        """Keep a line until its process is known; false when too many are kept."""
+        self._held += 1
+        if self._held > WAITING:
+            return False
+        self._waiting.setdefault(pid, []).append(line)
+        return True
+
+    def making(self, pid: int, head: bytes) -> None:
+        """A call that makes a process has begun."""
+        if len(self._making) < PROCESSES:
+            self._making[pid] = head
+
+    def made(self, pid: int, call: bytes, child: int | None) -> list[bytes]:
+        """It has ended; the lines its child has written meanwhile."""
+        self._making.pop(pid, None)
+        parent = self.get(pid)
+        if child is None or child <= 0 or parent is None:
+            return []
+        known = self._known.get(child)
+        if known is None:
+            self._enter(child, _child(child, parent, call))
+        elif b"CLONE_THREAD" in call:
+            known.group = parent.group
+        lines = self._waiting.pop(child, [])
+        self._held -= len(lines)
+        return lines
+
+    def lost(self) -> list[tuple[int, list[bytes]]]:
+        """At the end, the lines of processes whose parent was never told; each then stands where the command began."""
+        found = list(self._waiting.items())
+        self._waiting.clear()
+        self._making.clear()
+        self._held = 0
+        return found
+
+    def superseded(self, old: int, pid: int) -> None:
+        """An execve in thread `old` made it the process's first thread."""
+        found = self._known.pop(old, None)
+        if found is not None:
+            self._enter(pid, Process(found.group, found.directory, found.files))
+
+    def ended(self, pid: int) -> None:
+        """A thread is gone; its number may come back as another's."""
+        self._known.pop(pid, None)
+        self._making.pop(pid, None)
+
+    def _enter(self, pid: int, process: Process) -> Process:
+        if not self.root:
+            self.root = pid
+        if len(self._known) >= PROCESSES:
+            del self._known[next(iter(self._known))]
+        self._known[pid] = process
+        return process
+
+
+def _child(pid: int, parent: Process, call: bytes) -> Process:
+    shares = b"CLONE_FS" in call
+    directory = parent.directory if shares else Directory(parent.directory.path)
+    files = parent.files if b"CLONE_FILES" in call else dict(parent.files)
+    group = parent.group if b"CLONE_THREAD" in call else pid
+    return Process(group, directory, files)

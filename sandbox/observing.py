@@ -1,0 +1,59 @@
+"""EFFECT: which observer a run gets: the one asked for, or what this machine turned out to be able to do."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from sandbox.errors import NotStarted, Unavailable
+from sandbox.linux.messages import LOST
+from sandbox.tools import find_strace
+
+if TYPE_CHECKING:
+    from sandbox.linux.messages import Finished
+
+OBSERVERS = ("auto", "mask", "notify", "strace", "none")
+
+
+class Unheard(NotStarted):
+    """The kernel refused the filter a listener: there is one above this process, or it is too old."""
+
+
+# what one run found out holds for every later one of this process
+_refusals: list[str] = []
+
+
+def chosen(observer: str) -> str:
+    """The observer for one asked for.
+
+    Raises:
+        NotStarted: there is none of that name.
+    """
+    if observer not in OBSERVERS:
+        raise NotStarted(f"there is no observer {observer!r}", hint=f"use one of {', '.join(OBSERVERS)}")
+    return "strace" if observer == "auto" and _refusals else observer
+
+
+def refused(error: Unheard) -> None:
+    """Runs that leave the observer open get strace from now on."""
+    _refusals.append(error.message)
+
+
+def strace(workspace: str) -> str:
+    """The absolute path of strace.
+
+    Raises:
+        Unavailable: there is none.
+    """
+    try:
+        return find_strace(os.environ.get("PATH", ""), workspace)
+    except Unavailable as error:
+        if not _refusals:
+            raise
+        why = f"the kernel lets no run be observed through its filter ({_refusals[0]}), and {error.message}"
+        raise Unavailable(why, hint=error.hint) from error
+
+
+def again(finished: Finished | None) -> bool:
+    """Whether an attempt says nothing of its command, since strace itself failed under it."""
+    return finished is not None and finished.incomplete == LOST and not finished.timed_out
