@@ -327,6 +327,13 @@ def test_the_repository_is_clean_while_a_task_runs(named: Workspace) -> None:
     assert seen == ["?? apps/shop/.stage\n" if _held(named) else ""]
 
 
+def test_a_granted_name_moved_to_where_nothing_may_be_made_is_refused_and_told(named: Workspace) -> None:
+    for way in ("mv", "ln"):
+        result = named.run(f"echo x > res.txt; {way} res.txt conf/new; true", ["conf/real.json"], ["res.txt"])
+        assert violated(result, named.project) == [("write", "conf/new")], shown(result)
+        assert (result.trace, named.text("res.txt")) == ("complete", "x\n"), shown(result)
+
+
 def test_a_search_for_files_and_a_link_beside_a_name(named: Workspace) -> None:
     make_tree(named.project, {"cfg": Link("conf/real.json")})
     result = named.run("readlink cfg > res.txt", write=["res.txt"])

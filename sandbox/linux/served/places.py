@@ -133,6 +133,9 @@ class Places:
     def spot(self, node: int, name: str) -> Spot:
         """What `name` in the directory `node` stands for."""
         mixed = self.mixed(node)
+        if not mixed and node < FIRST:
+            # a directory of the plan's that holds no granted name: only a rename into it asks
+            return Spot(What.PLACED, -1, name, f"{(self._tree.path(node) or '').rstrip('/')}/{name}", node)
         if not mixed:
             return Spot(What.HOST, self.host(node), name, "", node)
         path = f"{mixed.rstrip('/')}/{name}"
