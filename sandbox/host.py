@@ -7,6 +7,7 @@ import stat
 import sys
 
 from sandbox.facts import HostFacts, Kind
+from sandbox.network import libraries
 
 _KINDS = {stat.S_IFDIR: Kind.DIRECTORY, stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.LINK}
 
@@ -118,9 +119,10 @@ def home_directory() -> str:
 def temp_root() -> str:
     """The directory that holds every task's temporary directory; it may not exist yet.
 
-    `$VX_TMPDIR`, else `$TMPDIR`, else `/tmp`, and below it one directory a user.
+    `$VX_TMPDIR`, else `$TMPDIR` (but on macOS), else `/tmp`, and below it one directory a user.
     """
-    for name in ("VX_TMPDIR", "TMPDIR"):
+    # on macOS TMPDIR is too long for the sockets tasks make below it, which have 103 bytes
+    for name in ("VX_TMPDIR",) if sys.platform == "darwin" else ("VX_TMPDIR", "TMPDIR"):
         value = os.environ.get(name, "")
         if value:
             break
@@ -134,7 +136,7 @@ def host_facts() -> HostFacts:
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     interpreter = {sys.prefix, sys.base_prefix, os.path.dirname(sys.executable) or sys.prefix}
     own = (os.path.join(package, "sandbox"), os.path.join(package, "vxconf"))
-    protected = {os.path.realpath(path) for path in (*interpreter, *own)}
+    protected = {os.path.realpath(path) for path in (*interpreter, *own, *libraries.protected())}
     return HostFacts(
         platform="macos" if sys.platform == "darwin" else "linux",
         home=home_directory(),

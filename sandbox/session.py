@@ -16,7 +16,8 @@ from sandbox import request as requests
 from sandbox.contract import ResolvedSandboxConfig
 from sandbox.errors import NotStarted, RequestRefused, Unavailable
 from sandbox.host import Snapshot, host_facts
-from sandbox.invocation import Run, RunOptions
+from sandbox.network import libraries
+from sandbox.options import Running, RunOptions, Signalled
 from sandbox.planning import linux
 from sandbox.serving import Ready, Server
 from sandbox.wrapping import Wrapped
@@ -28,26 +29,30 @@ if TYPE_CHECKING:
     from sandbox.contract import RunResult
     from sandbox.dependencies import Projects
     from sandbox.outputs import Declared
+    from sandbox.planning.macos_model import MacPlan
     from sandbox.planning.model import Plan
     from sandbox.request import Request
-    from sandbox.running import Attempt
 
 __all__ = ["Ready", "RunOptions", "Server", "Session", "Wrapped", "plan"]
 
 _START_SECONDS = 30.0
 _END_SECONDS = 5.0
-_BOOT = "import sys; sys.path.insert(0, {path!r}); from sandbox.linux.supervisor import main; main({fd})"
+_BOOT = (
+    "import sys; sys.path.insert(0, {path!r}); sys.path.append({library!r});"
+    " from sandbox.linux.supervisor import main; main({fd})"
+)
 
 
-def plan(request: Request, *, platform: str | None = None) -> Plan:
+def plan(request: Request, *, platform: str | None = None) -> Plan | MacPlan:
     """What a request becomes on this machine.
 
     Raises:
         RequestRefused: a grant cannot be given.
-        Unavailable: the platform's plans are not built.
     """
-    if (platform or request.facts.platform) != "linux":
-        raise Unavailable("only plans for linux are built", hint="ask for the linux plan")
+    if (platform or request.facts.platform) == "macos":
+        from sandbox.macos import plans  # noqa: PLC0415  start-up time: another machine's, most of the time
+
+        return plans.plan(request, Snapshot())
     return linux.plan(request, Snapshot())
 
 
@@ -64,7 +69,7 @@ class Session:
         self._supervisor: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
         self._left = threading.Condition(self._lock)
-        self._attempts: set[Attempt] = set()
+        self._attempts: set[Signalled] = set()
         self._declared: dict[ResolvedSandboxConfig, None] = {}
         self._closed = False
 
@@ -176,7 +181,7 @@ class Session:
         Returns:
             A result; one that did not start has `exit_code` 125 and says why in `refusals`.
         """
-        return Run(self, request, command, options)()
+        return self._run(request, command, options)()
 
     def start(
         self, request: Request, *, command: str, ready: Ready | None = None, **options: Unpack[RunOptions]
@@ -192,7 +197,7 @@ class Session:
         Raises:
             SandboxError: `ready.output` is no regular expression.
         """
-        return Server(lambda given: Run(self, request, command, given), options, ready)
+        return Server(lambda given: self._run(request, command, given), options, ready)
 
     def wrap(self, request: Request, *, command: str, **options: Unpack[RunOptions]) -> Wrapped:
         """The run as something to spawn, for a program that starts, feeds and kills its processes itself.
@@ -203,11 +208,11 @@ class Session:
             options: see `RunOptions`; the streams are the spawned process's own.
         """
         cwd = options.get("cwd") or request.config.project
-        return Wrapped(lambda given: Run(self, request, command, given), options, cwd)
+        return Wrapped(lambda given: self._run(request, command, given), options, cwd)
 
     async def arun(self, request: Request, *, command: str, **options: Unpack[RunOptions]) -> RunResult:
         """As `run`, in an event loop; cancelling it ends the whole tree. Callbacks are called in another thread."""
-        run = Run(self, request, command, options)
+        run = self._run(request, command, options)
         running = asyncio.ensure_future(asyncio.to_thread(run))
         try:
             return await asyncio.shield(running)
@@ -237,14 +242,27 @@ class Session:
             except (BrokenPipeError, ConnectionResetError):  # it died just now, and `poll` had not heard
                 socket.send_fds(self._start(), [word], fds)
 
+    def _run(self, request: Request, command: str, options: RunOptions) -> Running:
+        """A run as the request's platform has it; what only the other needs is never imported."""
+        if request.facts.platform == "macos":
+            from sandbox.macos.run import MacRun  # noqa: PLC0415
+
+            return MacRun(self, request, command, options)
+        from sandbox.invocation import Run  # noqa: PLC0415
+
+        return Run(self, request, command, options)
+
     def _start(self) -> socket.socket:
         """Start the supervisor: an interpreter of its own that imports nothing but the engine."""
+        library = libraries.directory()
+        if not library:
+            raise NotStarted("the package h11 is missing, which every task's front needs", hint="pip install h11")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         try:
             with theirs:
                 supervisor = subprocess.Popen(
-                    (sys.executable, "-I", "-S", "-c", _BOOT.format(path=root, fd=theirs.fileno())),
+                    (sys.executable, "-I", "-S", "-c", _BOOT.format(path=root, library=library, fd=theirs.fileno())),
                     pass_fds=(theirs.fileno(),),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
@@ -272,12 +290,12 @@ class Session:
         self._supervisor, self._requests = supervisor, ours
         return ours
 
-    def enter(self, attempt: Attempt) -> None:
+    def enter(self, attempt: Signalled) -> None:
         """Have the session's signals reach an attempt."""
         with self._lock:
             self._attempts.add(attempt)
 
-    def leave(self, attempt: Attempt) -> None:
+    def leave(self, attempt: Signalled) -> None:
         """The attempt has ended."""
         with self._lock:
             self._attempts.discard(attempt)

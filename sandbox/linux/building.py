@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.errors import NotStarted
 from sandbox.linux import filter as filters
-from sandbox.linux import init, joiner
+from sandbox.linux import init, joiner, listeners
 from sandbox.linux.messages import Spec, decode
 from sandbox.linux.numbers import ARCHITECTURES
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: The longest word on the link to the warden.
 WORD = 4096
+#: Descriptors with one word to the warden at most.
+DESCRIPTORS = 8
 # the spec and the three standard streams
 _DESCRIPTORS = 4
 
@@ -48,6 +50,7 @@ def live(link: socket.socket) -> NoReturn:
         if not anchored:
             os._exit(0)
         inner, device = joiner.enter(int(anchored), fuse=True)
+        waiting = listeners.usual()
         word, fds, _, _ = socket.recv_fds(link, WORD, _DESCRIPTORS)
         if not word:
             os._exit(0)
@@ -55,6 +58,7 @@ def live(link: socket.socket) -> NoReturn:
             os.set_inheritable(fd, False)
         spec = decode(_whole(fds[0]))
         if isinstance(spec, Spec):
+            _announce(link, [*waiting, *listeners.literal(spec.network), *listeners.reached(spec.network)])
             _build(spec, link, inner=inner, device=device, stdio=fds[1:], limits=limits)
     except joiner.Vanished as error:
         link.send(b"vanished " + f"{error.filename}: {error.strerror}".encode("utf-8", "surrogateescape"))
@@ -70,6 +74,14 @@ def live(link: socket.socket) -> NoReturn:
 def _whole(fd: int) -> bytes:
     with open(fd, "rb") as file:
         return file.read()
+
+
+def _announce(link: socket.socket, waiting: list[socket.socket]) -> None:
+    """Give the warden the listeners of the task's front; none stays here, where process 1 comes from."""
+    for start in range(0, len(waiting), DESCRIPTORS):
+        joiner.send(link, b"front", *(one.fileno() for one in waiting[start : start + DESCRIPTORS]))
+    for one in waiting:
+        one.close()
 
 
 def _build(
@@ -106,6 +118,7 @@ def _build(
     first = os.fork()
     if first == 0:
         for number, fd in enumerate([os.dup(fd) for fd in stdio]):
+    listeners.name_resolver()
             os.dup2(fd, number)
         init.run(spec, inner, program, link, listener=notify != "none", limits=limits, masked=masked)
     joiner.send(link, b"first %d" % first)

@@ -256,6 +256,17 @@ def install_filter(program: bytes, *, listener: bool) -> int:
     """
     _checked(int(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)), "setting no_new_privs")
     buffer = ctypes.create_string_buffer(program, len(program))
+    kept = 0 if but is None else 1 << but
+    sets = struct.pack("<6I", kept, kept, kept, 0, 0, 0)
+    _checked(int(_libc.capset(header, sets)), "dropping capabilities")
+    if but is not None:
+        _checked(int(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, but, 0, 0)), "keeping a capability")
+
+
+def give_up_privileges() -> None:
+    """From now on this process may do what any other of its user may, and gains nothing by executing a program."""
+    _checked(int(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)), "setting no_new_privs")
+    header = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
     filter_program = _Program(len(program) // 8, ctypes.addressof(buffer))
     flags = _FLAG_NEW_LISTENER | _FLAG_WAIT_KILLABLE_RECV if listener else 0
     number = _SYS_SECCOMP[platform.machine()]

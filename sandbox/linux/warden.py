@@ -18,9 +18,10 @@ import time
 from typing import TYPE_CHECKING
 
 from sandbox.linux import init
-from sandbox.linux.building import WORD
+from sandbox.linux.building import DESCRIPTORS, WORD
 from sandbox.linux.caller import Caller
 from sandbox.linux.doors import Doors
+from sandbox.linux.front import Front
 from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Started, encode
 from sandbox.linux.numbers import ARCHITECTURES
 from sandbox.linux.observe import Recorder
@@ -86,10 +87,14 @@ class Warden:
             network=spec.network,
         )
         self._decoder = Decoder()
-        self._poll = select.poll()
-        self._watched: dict[int, Callable[[int], object]] = {}
         self._joiner_gone = False
         self._first = 0
+        self._poll = select.poll()
+        self._watched: dict[int, Callable[[int], object]] = {}
+        self._front = Front(
+            spec.network, prepared.anchor.inside, self._recorder, watch=self.watch, unwatch=self.unwatch
+        )
+        self._front.take([listener.detach() for listener in published])
         self._command = 0
         self._armed = False
         self._failure: Failed | None = None
@@ -99,6 +104,8 @@ class Warden:
         self._deadline = time.monotonic() + _SETUP_SECONDS
         self._timed_out = False
         self._killed = False
+            names=self._front.name,
+            datagrams=datagrams,
         self._link_open = True
         self._observer: Observer = "none"
         self._usage: resource.struct_rusage | None = None
@@ -242,6 +249,8 @@ class Warden:
             self._command = sender
             self._began = time.monotonic()
             self._deadline = self._began + self._spec.timeout if self._spec.timeout is not None else 0.0
+        elif kind == b"front":
+            self._front.take(fds)
             send(self._control, Started(pid=sender, observer=self._observer, masked=self._observer == "mask"))
             with contextlib.suppress(OSError):  # killed already: its end will be told
                 self._link.send(b"run")
@@ -316,7 +325,7 @@ class Warden:
 
 def _receive(link: socket.socket) -> tuple[bytes, list[int], int]:
     """One word: its bytes, the descriptors with it, and the sender's number on the host."""
-    space = socket.CMSG_SPACE(4 * 8) + socket.CMSG_SPACE(12)
+    space = socket.CMSG_SPACE(4 * DESCRIPTORS) + socket.CMSG_SPACE(12)
     word, ancillary, _, _ = link.recvmsg(WORD, space, socket.MSG_CMSG_CLOEXEC)
     fds: list[int] = []
     sender = 0
@@ -326,3 +335,5 @@ def _receive(link: socket.socket) -> tuple[bytes, list[int], int]:
         elif level == socket.SOL_SOCKET and kind == _CREDENTIALS:
             sender = int.from_bytes(data[:4], "little", signed=True)
     return word, fds, sender
+            # a second attempt finds the host's ports free
+            self._front.settle()

@@ -244,10 +244,6 @@ def _again(event: h11.Event) -> h11.Event:
 def _end_to_end(headers: Any, *without: bytes) -> list[tuple[bytes, bytes]]:
     """Headers but for those that are about the connection they came over, which names further ones itself."""
     named = {token.strip().lower() for name, value in headers if name == b"connection" for token in value.split(b",")}
-    named.discard(b"transfer-encoding")
-    named.discard(b"content-length")
-    return [
-        (name, value)
-        for name, value in headers
-        if name not in _HOP_BY_HOP and name not in named and name not in without
-    ]
+    dropped = (named - {b"transfer-encoding", b"content-length"}).union(_HOP_BY_HOP, without)
+    # as they were spelled: some servers are particular
+    return [(name, value) for name, value in headers.raw_items() if name.lower() not in dropped]

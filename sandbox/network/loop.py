@@ -20,7 +20,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator
+    from collections.abc import Awaitable, Callable, Coroutine, Generator
 
 T = TypeVar("T")
 
@@ -28,10 +28,23 @@ _READ, _WRITE, _SLEEP, _TURN, _JOIN, _ANY = range(6)
 _EDGES = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
 _READABLE = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 _WRITABLE = select.EPOLLOUT | select.EPOLLHUP | select.EPOLLERR
+# timers set after which those that are of no use any more are thrown away
+_SWEEP = 4096
 # events taken from the kernel at once
 _EVENTS = 256
 
 _Request = tuple[int, Any]
+
+
+class _Timer:
+    """A moment at which a task goes on, or has been at something for too long."""
+
+    __slots__ = ("expires", "live", "task")
+
+    def __init__(self, task: Task, *, expires: bool) -> None:
+        self.task = task
+        self.expires = expires
+        self.live = True
 
 
 class Cancelled(BaseException):
@@ -58,8 +71,14 @@ class Task:
         self.error: BaseException | None = None
         self.waiting: _Request | None = None
 
-    def step(self, error: BaseException | None = None) -> None:
+    def step(self, why: BaseException | _Timer | None = None) -> None:
         """Run to the next wait, or to the end."""
+        if isinstance(why, _Timer):
+            if not why.live:  # it was done in time after all
+                return
+            why.live = False
+        error = TimeoutError() if isinstance(why, _Timer) else why
+        self._loop.current = self
         if self.waiting is not None:
             self._loop.unpark(self)
         if self._unwanted and error is None:
@@ -116,9 +135,10 @@ class Loop:
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._waiters: dict[int, list[Task | None]] = {}
-        self._ready: deque[tuple[Task, BaseException | None]] = deque()
-        self._timers: list[tuple[float, int, Task]] = []
+        self._ready: deque[tuple[Task, BaseException | _Timer | None]] = deque()
+        self._timers: list[tuple[float, int, _Timer]] = []
         self._count = 0
+        self.current: Task | None = None
         self._stopped = False
         self.tasks: set[Task] = set()
         self._done: deque[Callable[[], None]] = deque()
@@ -184,9 +204,22 @@ class Loop:
 
     def _expire_timers(self, now: float) -> None:
         while self._timers and self._timers[0][0] <= now:
-            _, number, task = heapq.heappop(self._timers)
-            if task.waiting is not None and task.waiting[0] == _SLEEP and task.waiting[1][1] == number:
-                self._ready.append((task, None))
+            _, _, timer = heapq.heappop(self._timers)
+            if timer.live:
+                self.unpark(timer.task)
+                self._ready.append((timer.task, timer if timer.expires else None))
+
+    def _set_timer(self, seconds: float, *, expires: bool) -> _Timer:
+        if self.current is None:
+            raise RuntimeError("no task runs")
+        timer = _Timer(self.current, expires=expires)
+        self._count += 1
+        heapq.heappush(self._timers, (time.monotonic() + seconds, self._count, timer))
+        if self._count % _SWEEP == 0:
+            # most are not needed any more long before their moment
+            self._timers = [one for one in self._timers if one[2].live]
+            heapq.heapify(self._timers)
+        return timer
 
     def _answer_bell(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -204,7 +237,7 @@ class Loop:
             else:
                 waiters[kind] = task
         elif kind == _SLEEP:
-            heapq.heappush(self._timers, (what[0], what[1], task))
+            pass
         elif kind == _TURN:
             self.ready(task)
         elif kind == _JOIN:
@@ -256,38 +289,28 @@ class Loop:
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            self._count += 1
-            await _wait(_SLEEP, (end, self._count))
+        timer = self._set_timer(seconds, expires=False)
+        try:
+            await _wait(_SLEEP)
+        finally:
+            timer.live = False
 
     async def any_done(self, tasks: list[Task]) -> None:
         """Wait until one of some tasks has ended."""
         while not any(task.done for task in tasks):
             await _wait(_ANY, tasks)
 
-    async def within(self, seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What a coroutine returns.
+    async def within(self, seconds: float, work: Awaitable[T]) -> T:
+        """What `work` comes to.
 
         Raises:
             TimeoutError: it took longer, and was given up.
         """
-        task = self.spawn(coroutine)
-        timer = self.spawn(self._expire(seconds, task))
+        timer = self._set_timer(seconds, expires=True)
         try:
-            result: T = await task.join()
-        except ConnectionAbortedError:
-            if timer.done and isinstance(task.error, Cancelled):
-                raise TimeoutError from None
-            raise
+            return await work
         finally:
-            timer.cancel()
-            task.cancel()
-        return result
-
-    async def _expire(self, seconds: float, task: Task) -> None:
-        await self.sleep(seconds)
-        task.cancel()
+            timer.live = False
 
     async def thread(self, work: Callable[[], T]) -> T:
         """What `work` returns or raises in a thread of its own."""

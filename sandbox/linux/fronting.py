@@ -1,0 +1,96 @@
+"""EFFECT: the process in which a task's front runs: what it is given, what it lets go of, what it says to the warden.
+
+It is a program of its own, started when something first comes in at a listener: bulk transfer must not keep the
+warden from the calls that wait for it, and a task that never dials pays for no process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import resource
+import signal
+import socket
+import traceback
+from typing import TYPE_CHECKING
+
+from sandbox.linux import kernel, opener
+from sandbox.linux.front import BATCH, HOLE, LINK, SETTLE, SETTLED, WORD
+from sandbox.network.front import Front
+from sandbox.network.loop import Loop
+
+if TYPE_CHECKING:
+    from sandbox.network.policy import Policy
+
+
+def main() -> None:
+    """Serve one task's front until the warden is gone, or has heard the last of it."""
+    link = socket.socket(fileno=LINK)
+    link.set_inheritable(False)
+    kernel.die_with_parent(signal.SIGKILL)
+    policy, network, listeners = _given(link)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    asked = opener.start(network, link, *listeners)
+    os.close(network)
+    kernel.give_up_privileges()
+    loop = Loop()
+
+    def tell(asked: str, reason: str) -> None:
+        link.send(json.dumps(("refused", asked, reason)).encode() if reason else HOLE)
+
+    def name(host: str, addresses: tuple[str, ...]) -> None:
+        link.send(json.dumps(("name", host, *addresses)).encode())
+
+    def failed(error: Exception) -> None:
+        if os.environ.get("VXCONF_DEBUG"):
+            traceback.print_exception(error)
+        link.send(json.dumps(("failed", f"{type(error).__name__}: {error}"[: WORD // 8])).encode())
+
+    front = Front(
+        loop, policy, listen=lambda places: opener.ask(asked, places), report=tell, failed=failed, named=name,
+        inside=lambda family: opener.sock(asked, family),
+    )
+    front.take(listeners)
+    loop.spawn(_hear(loop, link))
+    loop.run()
+    settled = front.settle()
+    for listener in listeners:  # what the host saw of it is gone before the run is over
+        listener.close()
+    if settled:
+        link.send(SETTLED)
+    os._exit(0)
+
+
+def _given(link: socket.socket) -> tuple[Policy, int, list[socket.socket]]:
+    """The policy, the task's network, and the listeners: how many first, then all of them."""
+    word, fds, _, _ = socket.recv_fds(link, 16, 2)
+    if len(fds) != 2:  # noqa: PLR2004  the policy and the network
+        os._exit(1)
+    with open(fds[0], "rb") as file:
+        policy: Policy = pickle.load(file)  # noqa: S301  the warden is of this program
+    listeners: list[int] = []
+    while len(listeners) < int(word):
+        more, passed, _, _ = socket.recv_fds(link, 16, BATCH)
+        if not more:
+            os._exit(1)
+        listeners += passed
+    for fd in (fds[1], *listeners):
+        os.set_inheritable(fd, False)
+    return policy, fds[1], [socket.socket(fileno=fd) for fd in listeners]
+
+
+async def _hear(loop: Loop, link: socket.socket) -> None:
+    """Until the warden says that the task has ended."""
+    loop.watch(link.fileno())
+    while True:
+        try:
+            word = link.recv(WORD, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            await loop.readable(link.fileno())
+        else:
+            if word != SETTLE:
+                os._exit(0)
+            loop.stop()
+            return

@@ -1,0 +1,140 @@
+"""EFFECT: what the joiner leaves in a task's network: the front's listeners, and a resolver that is one of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from typing import TYPE_CHECKING
+
+from sandbox.errors import NotStarted
+from sandbox.linux import kernel
+from sandbox.network import interfaces
+from sandbox.network.names import FIRST4, FIRST6
+from sandbox.network.published import refuse_reserved
+from sandbox.network.rules import Rules
+from sandbox.network.services import DNS_PORT, HTTP_PORT, LOOPBACK, LOOPBACK6, SOCKS_PORT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sandbox.network.policy import Policy
+
+_BACKLOG = 1024
+_FREEBIND4, _FREEBIND6 = 15, 78
+_SETTINGS = "/etc/resolv.conf"
+# with no domain of the host's tried after a name, only what was asked for is told
+_RESOLVER = f"nameserver {LOOPBACK}\nsearch .\n"
+
+
+def usual() -> list[socket.socket]:
+    """The listeners every task has, in the current network namespace.
+
+    Raises:
+        NotStarted: one cannot be opened.
+    """
+    _introduce()
+    where = [(socket.SOCK_STREAM, port) for port in (HTTP_PORT, SOCKS_PORT, DNS_PORT)]
+    where.append((socket.SOCK_DGRAM, DNS_PORT))
+    return [_listener(LOOPBACK, port, kind) for kind, port in where]
+
+
+def literal(policy: Policy) -> list[socket.socket]:
+    """Listeners at the addresses a policy lists, which are the task's network's own from now on.
+
+    Raises:
+        NotStarted: one cannot be opened.
+    """
+    rules = Rules(policy)
+    found = []
+    for address in rules.addresses():
+        try:
+            interfaces.add_local_route(address, 128 if ":" in address else 32)
+        except OSError:  # no IPv6 here: through the proxy it is reached all the same
+            continue
+        found += [_listener(address, port, socket.SOCK_STREAM) for port in rules.ports(address)]
+    return found
+
+
+def reached(policy: Policy) -> list[socket.socket]:
+    """Listeners at the host's loopback ports a policy lists, in the task's network.
+
+    Raises:
+        NotStarted: one is the front's own, or cannot be opened.
+    """
+    found = []
+    for port in policy.host_ports:
+        refuse_reserved(port, "network")
+        found.append(_listener(LOOPBACK, port, socket.SOCK_STREAM))
+        with contextlib.suppress(OSError):  # a machine without IPv6
+            found.append(_bound(LOOPBACK6, port, socket.SOCK_STREAM))
+    return found
+
+
+def at(places: Iterable[tuple[str, int]]) -> list[socket.socket]:
+    """Listeners at addresses and ports, those that can be opened."""
+    found = []
+    for address, port in places:
+        with contextlib.suppress(OSError):
+            found.append(_bound(address, port, socket.SOCK_STREAM))
+    return found
+
+
+def name_resolver() -> None:
+    """Have programs in the current mount namespace ask the front for names.
+
+    Where there is no such file, or a link to nothing, they ask this machine by themselves.
+    """
+    if not os.path.exists(_SETTINGS):
+        return
+    mount = kernel.new_mount("tmpfs", {"mode": "0755", "size": "64k"})
+    try:
+        name = "resolv.conf"
+        file = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o444, dir_fd=mount)
+        try:
+            os.write(file, _RESOLVER.encode("ascii"))
+        finally:
+            os.close(file)
+        tree = kernel.clone_tree(mount, name)
+        try:
+            kernel.set_mount_attributes(tree, "", add=kernel.MOUNT_ATTR_RDONLY)
+            kernel.attach_mount_at(tree, os.path.realpath(_SETTINGS))
+        finally:
+            os.close(tree)
+    finally:
+        os.close(mount)
+
+
+def _introduce() -> None:
+    """Give the loopback what programs look for before they ask for an address of either kind."""
+    try:
+        interfaces.add_loopback_address(FIRST4, 32)
+    except OSError as error:
+        raise NotStarted(f"the sandbox's network cannot be set up: {error.strerror}") from error
+    with contextlib.suppress(OSError):  # a machine without IPv6
+        interfaces.add_loopback_address(FIRST6, 128)
+        interfaces.add_local_route(FIRST6, 64)
+
+
+def _listener(address: str, port: int, kind: socket.SocketKind) -> socket.socket:
+    try:
+        return _bound(address, port, kind)
+    except OSError as error:
+        raise NotStarted(f"the sandbox's front cannot listen at {address}:{port}: {error.strerror}") from error
+
+
+def _bound(address: str, port: int, kind: socket.SocketKind) -> socket.socket:
+    six = ":" in address
+    sock = socket.socket(socket.AF_INET6 if six else socket.AF_INET, kind | socket.SOCK_CLOEXEC)
+    try:
+        if six:
+            sock.setsockopt(socket.IPPROTO_IPV6, _FREEBIND6, 1)
+        else:
+            sock.setsockopt(socket.IPPROTO_IP, _FREEBIND4, 1)
+        sock.bind((address, port))
+        if kind == socket.SOCK_STREAM:
+            sock.listen(_BACKLOG)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
