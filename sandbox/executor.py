@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract import RunResult
-    from sandbox.invocation import RunOptions
+    from sandbox.options import RunOptions
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

@@ -7,7 +7,7 @@ import os
 import shlex
 import signal
 import threading
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import TYPE_CHECKING, Protocol
 
 from sandbox import environment, making, outcome, setaside, staging, surroundings, temporary
 from sandbox.errors import NotStarted, SandboxError
@@ -15,57 +15,23 @@ from sandbox.host import HostFiles, Snapshot
 from sandbox.judge.verdict import Judge
 from sandbox.linux.messages import Spec
 from sandbox.network import policies
+from sandbox.options import GRACE, executable
 from sandbox.planning import linux
 from sandbox.planning.names import Granted
-from sandbox.running import Attempt, Report, Stream
+from sandbox.running import Attempt, Report
 from sandbox.secrets import masker
+from sandbox.streams import Stream
 from sandbox.tools import find_bwrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable
 
     from sandbox.contract import Access, ResolvedSandboxConfig, RunResult, Violation
+    from sandbox.options import RunOptions, Signalled
     from sandbox.planning.model import Plan
     from sandbox.request import Request
 
-#: Seconds between TERM and KILL.
-GRACE = 5.0
-
 _OBSERVERS = ("auto", "mask", "notify", "none")
-
-
-class RunOptions(TypedDict, total=False):
-    """How one command is run; every key may be left out.
-
-    Attributes:
-        args: appended to the command, each quoted.
-        env: variables of the task's own, over the few that always pass.
-        pass_through: names of this process's variables the task asked for.
-        cwd: absolute; the project's directory when absent.
-        on_stdout: called with each chunk as it comes, in order; likewise `on_stderr`.
-        on_violation: called with each violation as it happens.
-        timeout: seconds the command may take, counted from its start.
-        observer: `auto`, `mask`, `notify` or `none`.
-        stdin: a descriptor, or all the bytes there are; an empty input when absent.
-        stdout: a descriptor the command writes to itself, in place of being heard and kept; likewise `stderr`.
-        on_start: called once, with the command's process number on the host, just before it is executed.
-        capture: whether the result keeps the output (at most 16 MiB of each stream); it does unless told not to.
-    """
-
-    args: Iterable[str]
-    env: Mapping[str, str] | None
-    pass_through: Iterable[str]
-    cwd: str | None
-    on_stdout: Callable[[bytes], object] | None
-    on_stderr: Callable[[bytes], object] | None
-    on_violation: Callable[[Violation], object] | None
-    timeout: float | None
-    observer: str
-    stdin: int | bytes | None
-    stdout: int | None
-    stderr: int | None
-    on_start: Callable[[int], object] | None
-    capture: bool
 
 
 class Runner(Protocol):
@@ -75,10 +41,10 @@ class Runner(Protocol):
     def declared(self) -> tuple[ResolvedSandboxConfig, ...]:
         """The tasks whose lists `network = true` reaches."""
 
-    def enter(self, attempt: Attempt) -> None:
+    def enter(self, attempt: Signalled) -> None:
         """The session's signals reach the attempt from now on."""
 
-    def leave(self, attempt: Attempt) -> None:
+    def leave(self, attempt: Signalled) -> None:
         """The attempt has ended."""
 
     def hand_over(self, bwrap: str, fds: list[int]) -> None:
@@ -130,7 +96,7 @@ class Run:
         cwd = self._options.get("cwd") or config.project
         if not os.path.isdir(cwd):
             raise NotStarted(f"the working directory {cwd} is gone", hint="restore it, or run the task elsewhere")
-        _executable(self._command, self._options.get("env") or {})
+        executable(self._command, self._options.get("env") or {})
         self._bwrap = find_bwrap(os.environ.get("PATH", ""), self._request.workspace_root)
         temp = temporary.make(facts.temp_root)
         staging.sweep(self._request.workspace_root)
@@ -281,14 +247,3 @@ def _watched(planned: Plan, observer: str) -> str:
             hint="use the observer auto, or grant directories instead, with a trailing slash",
         )
     return observer
-
-
-def _executable(command: str, variables: Mapping[str, str]) -> None:
-    """Refuse what no process can be given."""
-    if "\0" in command:
-        raise NotStarted(f"the command {command!r} holds a NUL character", hint="remove the character")
-    for name, value in variables.items():
-        if not name or "=" in name or "\0" in name:
-            raise NotStarted(f"{name!r} cannot be the name of a variable", hint="rename it")
-        if "\0" in value:
-            raise NotStarted(f"the variable {name} holds a NUL character", hint="remove the character")

@@ -23,7 +23,13 @@ _NOT_FOUND = 127
 _ENOENT = 2
 
 # a notified call may change its arguments after it was looked at; a look in the mask may not
-_STRENGTH: dict[Observer, Strength] = {"mask": "full", "notify": "weaker", "strace": "weaker", "none": "off"}
+_STRENGTH: dict[Observer, Strength] = {
+    "mask": "full",
+    "notify": "weaker",
+    "strace": "weaker",
+    "log": "weaker",
+    "none": "off",
+}
 
 
 def not_started(error: SandboxError) -> RunResult:
@@ -115,6 +121,11 @@ def _own(status: int | None, exec_errno: int) -> tuple[int | None, str | None]:
         return None, None
     if exec_errno:
         return (_NOT_FOUND if exec_errno == _ENOENT else _CANNOT_EXECUTE), None
+    return own_status(status)
+
+
+def own_status(status: int) -> tuple[int, str | None]:
+    """A wait status as a shell says it, and the signal that ended the command."""
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return code, None

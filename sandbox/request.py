@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sandbox import endpoints, paths, refusals, stores, walls
 from sandbox.dependencies import Limits, Listed, Search, Withheld
 from sandbox.errors import Refusal, RequestRefused
 from sandbox.facts import Kind
+from sandbox.light import dataclass, field
 from sandbox.outputs import Declared
 from sandbox.walls import Wall
 from sandbox.writes import Judge, unusable

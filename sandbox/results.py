@@ -82,7 +82,7 @@ class Hint:
 
 
 Trace = Literal["complete", "partial", "none"]
-Observer = Literal["mask", "notify", "strace", "none"]
+Observer = Literal["mask", "notify", "strace", "log", "none"]
 Strength = Literal["full", "weaker", "off"]
 
 

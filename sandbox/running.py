@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Spec, Started, encode
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract import Access
-
-#: Of each stream at most this many bytes are kept in a result.
-CAPTURE_LIMIT = 16 << 20
+    from sandbox.streams import Stream
 
 _CHUNK = 65536
 # once the warden is gone nothing inside lives; what is left in a pipe is there already
@@ -36,37 +34,6 @@ class Report:
     stdout: bytes = b""
     stderr: bytes = b""
     tail: bytes = b""
-
-
-@dataclass(slots=True)
-class Stream:
-    """One output stream: who hears each chunk, and what is kept."""
-
-    heard: Callable[[bytes], object] | None = None
-    keep: bool = True
-    _kept: bytearray = field(default_factory=bytearray)
-    _dropped: int = 0
-    _last: tuple[bytes, ...] = ()
-
-    def take(self, chunk: bytes) -> None:
-        """One chunk, in order."""
-        self._last = (*self._last[-1:], chunk)
-        if self.keep:
-            room = CAPTURE_LIMIT - len(self._kept)
-            self._kept += chunk[:room]
-            self._dropped += max(0, len(chunk) - room)
-        if self.heard is not None:
-            self.heard(chunk)
-
-    def tail(self) -> bytes:
-        """The last two chunks."""
-        return b"".join(self._last)
-
-    def kept(self) -> bytes:
-        """What was kept, with a notice where something was not."""
-        if not self._dropped:
-            return bytes(self._kept)
-        return bytes(self._kept) + f"\n[{self._dropped} more bytes were not kept]\n".encode()
 
 
 class Attempt:

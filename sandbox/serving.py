@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from sandbox.errors import SandboxError
-from sandbox.invocation import GRACE
+from sandbox.options import GRACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
     from sandbox.contract import RunResult
-    from sandbox.invocation import Run, RunOptions
+    from sandbox.options import Running, RunOptions
 
 #: Seconds a server may take to be ready, where nobody says otherwise.
 READY_SECONDS = 60.0
@@ -65,7 +65,7 @@ class Ready:
 class Server:
     """One running server; leaving its context stops it."""
 
-    def __init__(self, make: Callable[[RunOptions], Run], options: RunOptions, ready: Ready | None = None) -> None:
+    def __init__(self, make: Callable[[RunOptions], Running], options: RunOptions, ready: Ready | None = None) -> None:
         """Start it.
 
         Raises:

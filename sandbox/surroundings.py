@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract import ResolvedSandboxConfig
+    from sandbox.planning.macos_model import MacPlan
     from sandbox.planning.model import Plan
     from sandbox.request import Request
 
@@ -24,7 +25,9 @@ _SHARED = ("/tmp", "/var/tmp")  # noqa: S108  names of directories, in which not
 _TAIL = 128 << 10
 
 
-def boundary(request: Request, planned: Plan, *, temp: str, observer: str, mask: Callable[[str], str]) -> Boundary:
+def boundary(
+    request: Request, planned: Plan | MacPlan, *, temp: str, observer: str, mask: Callable[[str], str]
+) -> Boundary:
     """The places of an attempt.
 
     Args:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sandbox.contract import RunResult
-    from sandbox.invocation import Run, RunOptions
+    from sandbox.options import Running, RunOptions
 
 _RELAY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "relay.py")
 _STREAMS = 3
@@ -36,7 +36,7 @@ class Wrapped:
         cwd: absolute, for the relay; the command's is the same.
     """
 
-    def __init__(self, make: Callable[[RunOptions], Run], options: RunOptions, cwd: str) -> None:
+    def __init__(self, make: Callable[[RunOptions], Running], options: RunOptions, cwd: str) -> None:
         """Prepare it; `make` makes the run once the streams are known."""
         self._make = make
         self._options = options
@@ -46,7 +46,7 @@ class Wrapped:
         self.pass_fds: tuple[int, ...] = (self._theirs.fileno(),)
         self.cwd = cwd
         self._lock = threading.Lock()
-        self._run: Run | None = None
+        self._run: Running | None = None
         self._result: RunResult | None = None
         self._error: BaseException | None = None
         self._released = False
@@ -159,7 +159,7 @@ class Wrapped:
                 self._ours.shutdown(socket.SHUT_RDWR)
             listener.join()
 
-    def _hear(self, run: Run) -> None:
+    def _hear(self, run: Running) -> None:
         """Pass the relay's signals on; without a relay there is nobody left to run for."""
         while True:
             try:

@@ -103,7 +103,7 @@ def _difference(path: str, reaches: tuple[Reach, Reach], asked: Request, files: 
     if reaches == (Reach.HIDDEN, Reach.READ):
         if kind is None and mac.reach(real, directory=False) is Reach.READ:
             return "made later"
-        rule = mac.decided_by(real, "file-read-data")
+        rule = mac.decided_by(real, "file-read-metadata")
         if kind is Kind.DIRECTORY and rule is not None and all(_only_itself(one) for one in rule.filters):
             return "a directory on the way"
     return ""

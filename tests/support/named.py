@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from sandbox.linux.messages import Failed, Spec
 from sandbox.planning.names import Granted
 from sandbox.planning.ops import Bind, Cover, Name, Names, Origin, ReadOnlyRoot, Way
-from sandbox.running import Attempt, Stream
+from sandbox.running import Attempt
 from sandbox.session import Session
+from sandbox.streams import Stream
 from sandbox.tools import find_bwrap
 
 if TYPE_CHECKING:

@@ -1,0 +1,211 @@
+"""EFFECT: one call of `Session.run` on macOS: what surrounds the command, and what becomes of it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import signal
+import threading
+from typing import TYPE_CHECKING, Protocol
+
+from sandbox import environment, making, outcome, surroundings, temporary
+from sandbox.errors import NotStarted, SandboxError
+from sandbox.host import Snapshot
+from sandbox.macos import fronts, plans, profile, tools
+from sandbox.macos.attempt import Attempt
+from sandbox.macos.monitor import Monitor
+from sandbox.macos.settling import settle
+from sandbox.macos.verdict import MacJudge
+from sandbox.network import policies
+from sandbox.options import GRACE, executable
+from sandbox.secrets import masker
+from sandbox.streams import Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.contract import ResolvedSandboxConfig, RunResult, Violation
+    from sandbox.macos.attempt import Ended
+    from sandbox.macos.log import Denial
+    from sandbox.macos.tools import Tools
+    from sandbox.options import RunOptions, Signalled
+    from sandbox.planning.macos_model import MacPlan
+    from sandbox.request import Request
+
+_OBSERVERS = ("auto", "none")
+
+
+class Runner(Protocol):
+    """The part of a session a run needs."""
+
+    @property
+    def declared(self) -> tuple[ResolvedSandboxConfig, ...]:
+        """The tasks whose lists `network = true` reaches."""
+
+    def enter(self, attempt: Signalled) -> None:
+        """The session's signals reach the attempt from now on."""
+
+    def leave(self, attempt: Signalled) -> None:
+        """The attempt has ended."""
+
+
+class MacRun:
+    """One call of `Session.run`.
+
+    Args:
+        session: whose signals reach the command.
+        request: what may be reached.
+        command: given to `/bin/sh -c`.
+        options: see `RunOptions`.
+        system: the programs; those of every Mac unless told.
+    """
+
+    def __init__(
+        self, session: Runner, request: Request, command: str, options: RunOptions, *, system: Tools | None = None
+    ) -> None:
+        self._session = session
+        self._request = request
+        self._command = " ".join((command, *map(shlex.quote, options.get("args", ()))))
+        self._options = options
+        self._tools = system or tools.SYSTEM
+        self._attempt: Attempt | None = None
+        self._violations: list[Violation] = []
+        self._stopped = False
+        self._lock = threading.RLock()
+
+    def stop(self) -> None:
+        """End it, from any thread, now or as soon as it starts."""
+        with self._lock:
+            self._stopped = True
+            if self._attempt is not None:
+                self._attempt.signal(signal.SIGKILL)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the command, from any thread; to nobody while none runs."""
+        with self._lock:
+            if self._attempt is not None:
+                self._attempt.signal(number)
+
+    def __call__(self) -> RunResult:
+        """Run to the end; a refusal is a result."""
+        try:
+            return self._prepared()
+        except SandboxError as error:
+            return outcome.not_started(error)
+        except OSError as error:
+            return outcome.not_started(NotStarted(f"the sandbox could not be started: {error}"))
+
+    def _prepared(self) -> RunResult:
+        config = self._request.config
+        observer = self._options.get("observer", "auto")
+        if observer not in _OBSERVERS:
+            raise NotStarted(f"there is no observer {observer!r} on macOS", hint="use auto, which is the log, or none")
+        cwd = self._options.get("cwd") or config.project
+        if not os.path.isdir(cwd):
+            raise NotStarted(f"the working directory {cwd} is gone", hint="restore it, or run the task elsewhere")
+        executable(self._command, self._options.get("env") or {})
+        tools.check(self._tools)
+        temp = temporary.make(self._request.facts.temp_root)
+        try:
+            return self._between(observer, cwd, temp)
+        finally:
+            temporary.remove(temp)
+
+    def _between(self, observer: str, cwd: str, temp: str) -> RunResult:
+        config = self._request.config
+        policy = policies.policy(config, temp=temp, declared=self._session.declared, host=os.environ)
+        with fronts.opened(policy) as front:
+            planned = plans.plan(self._request, Snapshot(), temp=temp, ports=front.ports)
+            tag = f"vx{secrets.token_hex(8)}"
+            text = profile.text(planned, tag=tag)
+            variables = front.told(
+                environment.task_environment(
+                    os.environ,
+                    define=self._options.get("env") or {},
+                    pass_through=tuple(self._options.get("pass_through", ())),
+                    project=config.project,
+                    workspace=self._request.workspace_root,
+                    temp=temp,
+                    grants_git=environment.names_git((*config.allow_read, *config.allow_write)),
+                )
+            )
+            boundary = surroundings.boundary(
+                self._request, planned, temp=temp, observer=observer, mask=masker(variables)
+            )
+            judge = MacJudge(boundary, config)
+            front.report(lambda target, reason: self._tell(judge.connection(target, reason)))
+            attempt = self._made(text, variables, cwd)
+            made, held = making.PASSING.make(planned.operations)
+            try:
+                ended, missing = self._watched(attempt, observer, tag, lambda denial: self._tell(judge.take(denial)))
+                front.settle()
+                if not ended.started:
+                    making.take_back(made)
+                return self._settled(ended, judge, planned, missing=missing, observed=observer != "none")
+            finally:
+                held.release()
+
+    def _made(self, text: str, variables: dict[str, str], cwd: str) -> Attempt:
+        options = self._options
+        keep = options.get("capture", True)
+        attempt = Attempt(
+            command=(self._tools.sandbox_exec, "-p", text, self._tools.shell, "-c", "--", self._command),
+            environment=variables,
+            cwd=cwd,
+            stdin=options.get("stdin"),
+            stdout=_stream(options.get("stdout"), options.get("on_stdout"), keep=keep),
+            stderr=_stream(options.get("stderr"), options.get("on_stderr"), keep=keep),
+            timeout=options.get("timeout"),
+            grace=GRACE,
+            on_start=options.get("on_start"),
+        )
+        with self._lock:
+            self._attempt = attempt
+            if self._stopped:
+                attempt.signal(signal.SIGKILL)
+        return attempt
+
+    def _watched(
+        self, attempt: Attempt, observer: str, tag: str, hear: Callable[[Denial], object]
+    ) -> tuple[Ended, str]:
+        """Run it, and say why not every denial was heard of; empty when all were."""
+        if observer == "none":
+            return self._run(attempt), ""
+        with Monitor(self._tools, tag, hear) as monitor:
+            ended = self._run(attempt)
+            monitor.settle()
+        return ended, monitor.missing
+
+    def _run(self, attempt: Attempt) -> Ended:
+        self._session.enter(attempt)
+        try:
+            return attempt.run()
+        finally:
+            self._session.leave(attempt)
+
+    def _settled(self, ended: Ended, judge: MacJudge, planned: MacPlan, *, missing: str, observed: bool) -> RunResult:
+        cwd = self._options.get("cwd") or planned.project
+        after = surroundings.aftermath(cwd, ended.tail)
+        return settle(
+            ended,
+            judge,
+            tuple(self._violations),
+            after=after,
+            config=self._request.config,
+            observed=observed,
+            missing=missing,
+        )
+
+    def _tell(self, violation: Violation | None) -> None:
+        if violation is None:
+            return
+        with self._lock:
+            self._violations.append(violation)
+        hear = self._options.get("on_violation")
+        if hear is not None:
+            hear(violation)
+
+
+def _stream(descriptor: int | None, heard: Callable[[bytes], object] | None, *, keep: bool) -> Stream | int:
+    return Stream(heard, keep) if descriptor is None else descriptor
