@@ -178,7 +178,10 @@ def _user_namespaces() -> Probe:
     return Probe(name=name, ok=True, found="not refused by a sysctl")
 
 
-_WITHOUT_FUSE = "reads are observed call by call, which is slower, and no write grant of a name can be served"
+_WITHOUT_FUSE = (
+    "reads are observed call by call, which is slower, and what lies beside a write grant of a name is kept from the "
+    "task less surely"
+)
 
 
 def _fuse() -> Probe:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sandbox import globs, paths
+from sandbox.errors import RequestRefused
 from sandbox.executed import DIRECTORIES, FILES
 from sandbox.facts import Kind
 from vxconf import explain_network
@@ -253,19 +254,21 @@ def _path_notes(what: Explained, field: str, entry: Entry) -> Iterator[str]:
             continue
         yield f"stands for {grant}"
         if what.linux:
-            yield from _linux_notes(what, field, grant, inert=name in inert)
+            yield from _linux_notes(what, name, grant, inert=name in inert)
 
 
-def _linux_notes(what: Explained, field: str, grant: str, *, inert: bool) -> Iterator[str]:
+def _linux_notes(what: Explained, name: str, grant: str, *, inert: bool) -> Iterator[str]:
+    field = name.partition("[")[0]
     if globs.has_wildcard(grant):
         if field == "allowWrite":
             yield "every name that matches, whenever it is made; what is made beside one goes with the run, and counts"
+            yield _without_fuse(what, name)
             return
         yield "matches nothing now" if inert else "what matches at the start; a file made later is not covered"
         return
     path = globs.unescape(grant).rstrip("/") or "/"
     if field == "allowWrite":
-        yield from _written(what, grant, path)
+        yield from _written(what, name, grant, path)
     elif inert:
         yield "names nothing now; what is made later is not covered"
     elif what.files.kind(path) is Kind.FILE:
@@ -276,7 +279,7 @@ def _linux_notes(what: Explained, field: str, grant: str, *, inert: bool) -> Ite
         yield f"not {_listed(inside)}: walls stay closed"
 
 
-def _written(what: Explained, grant: str, path: str) -> Iterator[str]:
+def _written(what: Explained, field: str, grant: str, path: str) -> Iterator[str]:
     if grant.endswith("/"):
         yield "everything in it may be written; the directory itself is a mount point, not to be removed or renamed"
     elif not paths.under(path, what.judged.resolution.config.project):
@@ -286,6 +289,22 @@ def _written(what: Explained, grant: str, path: str) -> Iterator[str]:
         kind, name = what.files.kind(path), paths.name(path)
         if kind is Kind.DIRECTORY or (kind is None and "." not in name):
             yield f"served call by call: where much is written, {name}/ grants the directory at native speed"
+        yield _without_fuse(what, field)
+
+
+def _without_fuse(what: Explained, field: str) -> str:
+    """What becomes of a grant of names on a machine where nothing serves them."""
+    from sandbox.planning.linux import plan  # noqa: PLC0415  start-up time: as judging does
+
+    request = what.judged.request
+    if request is not None:
+        try:
+            plan(request, what.files, served=False)
+        except RequestRefused as fault:
+            own = [one for one in fault.refusals if what.first_name(one.field) == field]
+            if own:
+                return f"refused without /dev/fuse: {own[0].message}"
+    return "without /dev/fuse weaker: its directory is writable, what else is there laid over and watched"
 
 
 def _listed(items: Iterable[str]) -> str:
