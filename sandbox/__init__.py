@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from sandbox.errors import NotStarted, Refusal, RequestRefused, SandboxError, Unavailable
     from sandbox.executor import SandboxExecutor, as_executor
     from sandbox.probing import HostReport, Probe, probe
+    from sandbox.remedies import fix
     from sandbox.request import Request
     from sandbox.serving import NotReady, Ready, Server
     from sandbox.session import RunOptions, Session, plan
@@ -39,6 +40,7 @@ __all__ = [
     "Violation",
     "Wrapped",
     "as_executor",
+    "fix",
     "plan",
     "probe",
 ]
@@ -48,6 +50,7 @@ _ROOMS = {
     "errors": ("NotStarted", "Refusal", "RequestRefused", "SandboxError", "Unavailable"),
     "executor": ("SandboxExecutor", "as_executor"),
     "probing": ("HostReport", "Probe", "probe"),
+    "remedies": ("fix",),
     "request": ("Request",),
     "serving": ("NotReady", "Ready", "Server"),
     "session": ("RunOptions", "Session", "plan"),
