@@ -6,16 +6,17 @@ for the place of a fault once there is one.
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import tomllib
 from typing import TYPE_CHECKING, Any, Literal, Never
 
 from sandbox.light import dataclass, field
+from vxconf import plain
 from vxconf.diagnostics import Diagnostic, Place, Unreadable, quoted
 
 if TYPE_CHECKING:
+    import tomllib
+
     from vxconf.diagnostics import FieldPath
 
 Format = Literal["toml", "json"]
@@ -156,6 +157,11 @@ def _decode(raw: bytes, file: str) -> str:
 
 
 def _toml(text: str, file: str) -> Document:
+    data: Any = plain.read(text)
+    if data is not None:
+        return Document(file=file, format="toml", text=text, data=data)
+    import tomllib  # noqa: PLC0415  most files are plain
+
     _refuse_long_keys(text, file)
     try:
         data = tomllib.loads(text, parse_float=_toml_float)
@@ -265,6 +271,8 @@ def _offset(text: str, line: int, column: int) -> int:
 
 
 def _json(text: str, file: str) -> Document:
+    import json  # noqa: PLC0415  few files are JSON
+
     try:
         data = json.loads(
             text,

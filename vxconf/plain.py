@@ -1,0 +1,118 @@
+"""TOML as task files mostly spell it, read line by line; anything else is left to the standard library.
+
+`tomllib` and what it imports are a fifth of a check's start, and most of what each of many files costs. What this
+reads it reads as that does; what it is not sure of, faults included, it does not read.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# far below any limit of the format or of this project
+_MOST_PARTS = 8
+_MOST_DIGITS = 15
+
+
+def read(text: str) -> dict[str, object] | None:
+    """The tables of a plain document, `None` when the text is not plain.
+
+    Plain are headers and keys without quotes, and one to a line: strings without escapes, booleans, small whole
+    numbers, `{}`, and lists of double-quoted strings, over several lines too. Comments have lines of their own.
+    """
+    root: dict[str, object] = {}
+    here = root
+    headers: set[str] = set()
+    closed: set[int] = set()
+    lines = iter(text.replace("\r\n", "\n").split("\n"))
+    for line in lines:
+        said = line.strip(" \t")
+        if not said:
+            continue
+        if not said.isprintable():
+            return None
+        if said[0] == "#":
+            continue
+        if said[0] == "[":
+            found = None if said in headers else _table(root, said, closed)
+            if found is None:
+                return None
+            headers.add(said)
+            here = found
+            continue
+        key, _, spelled = said.partition("=")
+        key, spelled = key.rstrip(" \t"), spelled.lstrip(" \t")
+        if not spelled or not _is_bare(key) or key in here:
+            return None
+        value = _list(lines) if spelled == "[" else _value(spelled)
+        if value is None:
+            return None
+        if isinstance(value, dict):
+            closed.add(id(value))
+        here[key] = value
+    return root
+
+
+def _table(root: dict[str, object], header: str, closed: set[int]) -> dict[str, object] | None:
+    if header[-1] != "]":
+        return None
+    names = header[1:-1].split(".")
+    if len(names) > _MOST_PARTS:
+        return None
+    here = root
+    for name in names:
+        if not _is_bare(name):
+            return None
+        child = here.get(name)
+        if child is None:
+            child = here[name] = {}
+        elif not isinstance(child, dict) or id(child) in closed:
+            return None
+        here = child
+    return here
+
+
+def _is_bare(key: str) -> bool:
+    return key.isascii() and key.replace("-", "").replace("_", "").isalnum()
+
+
+def _value(spelled: str) -> object:
+    """A value that ends with its line, `None` when it is not plain."""
+    first, last = spelled[0], spelled[-1]
+    if first in "\"'":
+        inside = spelled[1:-1]
+        whole = len(spelled) > 1 and last == first and first not in inside
+        return inside if whole and (first == "'" or "\\" not in inside) else None
+    if first == "[":
+        return _strings(spelled[1:-1]) if last == "]" else None
+    if spelled in {"true", "false"}:
+        return spelled == "true"
+    if spelled.isascii() and spelled.isdigit() and len(spelled) <= _MOST_DIGITS and (first != "0" or spelled == "0"):
+        return int(spelled)
+    return {} if spelled == "{}" else None
+
+
+def _list(lines: Iterator[str]) -> list[str] | None:
+    """A list of strings from the lines after its bracket."""
+    inside: list[str] = []
+    for line in lines:
+        said = line.strip(" \t")
+        if said == "]":
+            return _strings(" ".join(inside))
+        # a string ends on its own line
+        if not said.isprintable() or said.count('"') % 2:
+            return None
+        inside.append(said)
+    return None
+
+
+def _strings(inside: str) -> list[str] | None:
+    """What is between the brackets of a list of double-quoted strings."""
+    if "\\" in inside:
+        return None
+    pieces = inside.split('"')
+    between = [piece.strip(" \t") for piece in pieces[::2]]
+    if len(pieces) % 2 == 0 or between[0] or any(piece != "," for piece in between[1:-1]):
+        return None
+    return pieces[1::2] if between[-1] in {"", ","} and (len(pieces) > 1 or not between[-1]) else None
