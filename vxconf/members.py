@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sandbox.light import dataclass
+from vxconf import plain
 from vxconf.reading import ReadError, read
 
 if TYPE_CHECKING:
@@ -113,10 +114,14 @@ def _uv(raw: bytes) -> Members:
 
 
 def _toml(raw: bytes) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415  only a workspace described in TOML needs it
+    text = _text(raw)
+    data: dict[str, Any] | None = plain.read(text)
+    if data is not None:
+        return data
+    import tomllib  # noqa: PLC0415  most such files are plain
 
     try:
-        return tomllib.loads(_text(raw))
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as fault:
         raise _Problem("VX004", f"the file does not parse: {str(fault)[:200]}", "repair the syntax") from None
 
