@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 #: Fields nothing on Linux enforces yet, by attribute: the JSON key and the code. A config that sets one is
 #: refused, never half obeyed.
 NOT_BUILT_YET = {
-    "network": ("network", "VX501"),
-    "deny_network": ("denyNetwork", "VX501"),
-    "unix_sockets": ("unixSockets", "VX503"),
-    "local_binding": ("localBinding", "VX502"),
     "pty": ("pty", "VX504"),
     "weaker_when_nested": ("weakerWhenNested", "VX507"),
 }

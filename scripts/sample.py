@@ -1,11 +1,12 @@
 """Checks, explains and runs the sample workspace; `make run` ends here.
 
-One task passes, one is refused with the line that would allow it. Exits 0 when exactly that happened.
+Two tasks pass, two are refused with the line that would allow it. Exits 0 when exactly that happened.
 Works on a copy, so that the committed workspace stays as it is.
 """
 
 from __future__ import annotations
 
+import http.server
 import json
 import os
 import shlex
@@ -13,6 +14,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+
+#: The port the sample's files name.
+_PORT = "48173"
 
 _SAMPLE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fixtures", "workspaces", "sample")
 
@@ -40,6 +45,33 @@ def _vxconf(workspace: str, *arguments: str, exits: int, capture: bool = False) 
     return done.stdout or ""
 
 
+class _Rates(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"EUR 1.00\nJPY 163.20\n")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def _over_the_network(workspace: str) -> None:
+    print("\nA task that asks a server of this machine on the port it lists:")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Rates) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        # any port is as good as the one in the file, which somebody may hold
+        file = os.path.join(workspace, "apps", "shop", "vx.toml")
+        with open(file, encoding="utf-8") as lines:
+            text = lines.read()
+        with open(file, "w", encoding="utf-8") as lines:
+            lines.write(text.replace(_PORT, str(server.server_port)))
+        _vxconf(workspace, "run", "apps/shop#rates", exits=0)
+        server.shutdown()
+
+    print("\nA task that asks a host no line lists and hides that it was refused:")
+    _vxconf(workspace, "run", "apps/shop#tell", exits=1)
+
+
 def _demonstrate(workspace: str) -> None:
     # says what to do about it where no sandbox can be built
     _vxconf(workspace, "doctor", exits=0)
@@ -58,6 +90,8 @@ def _demonstrate(workspace: str) -> None:
     print(f"exitCode {result['exitCode']}, commandExitCode {result['commandExitCode']}, fix.allow {json.dumps(allow)}")
     if result["commandExitCode"] != 0 or allow.get("read") != ["notes.md"]:
         raise _UnexpectedError(f"the run of peek was reported as {result}")
+
+    _over_the_network(workspace)
 
     with open(os.path.join(workspace, "apps", "shop", "dist", "prices.txt"), encoding="utf-8") as file:
         if file.readline() != "Prices of today\n":
@@ -78,7 +112,7 @@ def main() -> int:
         return 1
     finally:
         shutil.rmtree(scratch)
-    print("\nAs expected: build passed, peek was refused and notes.md is the line that would allow it.")
+    print("\nAs expected: build and rates passed, peek and tell were refused with the line that would allow it.")
     return 0
 
 

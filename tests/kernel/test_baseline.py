@@ -136,10 +136,6 @@ def test_a_project_with_one_granted_file_lists_what_leads_to_it(shop: Workspace)
 @pytest.mark.parametrize(
     ("field", "value", "name"),
     [
-        ("network", ("pypi.org",), "network"),
-        ("deny_network", ("x.org",), "denyNetwork"),
-        ("unix_sockets", True, "unixSockets"),
-        ("local_binding", True, "localBinding"),
         ("pty", True, "pty"),
     ],
 )

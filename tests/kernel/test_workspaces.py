@@ -112,12 +112,12 @@ class TestSample:
         assert "sandbox" in sample.vxconf("run", "libs/money#free").stderr
 
     def test_a_block_that_asks_for_something_else_runs_nothing(self, sample: Installed) -> None:
-        sample.edit("apps/shop/vx.toml", 'read = ["src/"]\n', 'read = ["src/"]\nnetwork = ["example.org"]\n')
+        sample.edit("apps/shop/vx.toml", 'read = ["src/"]\n', 'read = ["src/"]\npty = true\n')
         done = sample.vxconf("run", "apps/shop#peek", "--format", "json")
         result = json.loads(done.stdout)
         assert (done.returncode, result["started"], result["commandExitCode"]) == (125, False, None)
         assert result["refusals"]
-        assert "network" in json.dumps(result["refusals"])
+        assert "pty" in json.dumps(result["refusals"])
 
 
 class TestPython:

@@ -277,13 +277,6 @@ def _not_yet(number: int, slug: str, field: str, example: str, means: str) -> Co
 
 
 NOT_YET = (
-    _not_yet(501, "network-not-yet", "network", sandbox('allow.network = ["pypi.org"]'), "The network is off."),
-    _not_yet(
-        502, "local-binding-not-yet", "localBinding", sandbox("allow.localBinding = [8080]"), "Ports are not forwarded."
-    ),
-    _not_yet(
-        503, "unix-sockets-not-yet", "unixSockets", sandbox("allow.unixSockets = true"), "Sockets are not mediated."
-    ),
     _not_yet(504, "pty-not-yet", "pty", sandbox("allow.pty = true"), "A task gets no terminal."),
     _not_yet(
         507,
