@@ -42,9 +42,11 @@ class HostFacts:
         temp_root: the directory that holds every task's temporary directory, canonical.
         protected: canonical paths a write grant must never hold: the running interpreter, its
             environment, this package.
+        secrets: canonical paths of the system's secrets that this user may read, as root does.
     """
 
     platform: str
     home: str
     temp_root: str
     protected: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 
+from sandbox import stores
 from sandbox.facts import HostFacts, Kind
 from sandbox.network import libraries
 
@@ -52,6 +53,8 @@ class Snapshot(HostFiles):
     """The host's files as they were when each was first asked for, however many grants lead through it."""
 
     def __init__(self) -> None:
+        #: See `sandbox.facts.remembered`.
+        self.kept: dict[tuple[str | None, ...], object] = {}
         self._kinds: dict[str, Kind | None] = {}
         self._links: dict[str, str] = {}
         self._entries: dict[str, tuple[str, ...]] = {}
@@ -142,4 +145,5 @@ def host_facts() -> HostFacts:
         home=home_directory(),
         temp_root=temp_root(),
         protected=tuple(sorted(protected)),
+        secrets=tuple(path for path in stores.system(HostFiles()) if os.access(path, os.R_OK)),
     )

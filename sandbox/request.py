@@ -140,9 +140,12 @@ def build(
     projects = asked = _Asked(projects)
     fixed = walls.fixed(root, cache_dir=cache_dir, files=files)
     inside = walls.nested(config.project, projects.below(config.project), files)
-    found = tuple(
-        Wall(path=path, reason=f"the credential store ~/{name}")
-        for path, name in stores.existing(facts.home, root, files)
+    found = (
+        *(
+            Wall(path=path, reason=f"the credential store ~/{name}")
+            for path, name in stores.existing(facts.home, root, files)
+        ),
+        *(Wall(path=path, reason="the system's secret") for path in facts.secrets),
     )
     judge = Judge(config=config, facts=facts, files=files, walls=(*fixed, *inside), stores=found)
     refused = (

@@ -1,10 +1,11 @@
-"""Where programs keep credentials: read by no task that does not name them."""
+"""Where programs and the system keep credentials: read by no task that does not name them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from sandbox import paths
+from sandbox.facts import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,11 +40,37 @@ STORES = (
 )
 
 
+#: What a system keeps from all but root, who may be the one who runs a task.
+SYSTEM = (
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/security/opasswd",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/master.passwd",
+)
+_HOST_KEYS = "/etc/ssh"
+
+
+def system(files: Files) -> tuple[str, ...]:
+    """The system's secrets that exist, canonical: `SYSTEM`, and the private keys this host shows itself with."""
+    entries = files.entries(_HOST_KEYS)
+    keys = (paths.join(_HOST_KEYS, name) for name in entries if name.startswith("ssh_host_") and name.endswith("_key"))
+    there = (paths.canonical(place, files) for place in (*SYSTEM, *keys) if files.kind(place) is not None)
+    return tuple(dict.fromkeys(path for path in there if files.kind(path) is not None))
+
+
 def existing(home: str, workspace: str, files: Files) -> Iterator[tuple[str, str]]:
     """The stores that exist, each as its real path and its name below home.
 
     A store that holds the workspace is left out: hiding it would hide the work itself.
     """
+    return iter(remembered(files, ("stores", home, workspace), lambda: tuple(_existing(home, workspace, files))))
+
+
+def _existing(home: str, workspace: str, files: Files) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for store in STORES:
         place = paths.join(home, store)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sandbox import globs, paths
 from sandbox.facts import Kind
-from sandbox.stores import STORES
+from sandbox.stores import STORES, SYSTEM
 from vxconf.diagnostics import CODES, Diagnostic, dotted, quoted
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _covers(above: str, grant: str, walls: tuple[str, ...]) -> bool:
 
 def store_places(home: str, files: Files) -> frozenset[str]:
     """Every place below home where a credential store is or would be, and where it really is."""
-    places = {paths.join(home, store) for store in STORES}
+    places = {*(paths.join(home, store) for store in STORES), *SYSTEM}
     return frozenset(places | {paths.canonical(place, files) for place in places})
 
 

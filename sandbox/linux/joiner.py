@@ -258,10 +258,10 @@ class _Directory:
 def _lay_over(op: Empty | Seal | Absent, shown: int, top: str) -> None:
     try:
         _attach(kernel.clone_tree(shown, op.path.lstrip("/")), top + op.path)
-    except FileNotFoundError:
+    except FileNotFoundError as error:
         # gone meanwhile: there is nothing to lay it over
         if not isinstance(op, Absent):
-            raise
+            raise Vanished(error.errno, error.strerror, op.path) from error
     except NotADirectoryError as error:
         what = "it became another thing while the sandbox was being built"
         raise Vanished(error.errno, what, op.path) from error

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.facts import Files
+    from sandbox.planning.marks import Hide
     from sandbox.request import Request
     from sandbox.writes import WriteGrant
 
@@ -97,7 +98,9 @@ def _hide(request: Request, files: Files, tree: Tree, temp: str | None) -> None:
         if files.kind(wall.path) is Kind.DIRECTORY:
             tree.hide(wall.path, "content", Origin(reason=f"{wall.reason} is a wall"))
     for store in request.stores:
-        tree.hide(store.path, "blank", Origin(reason=f"{store.reason} is closed unless a grant names it"))
+        # a cover of all of /etc would be as many mounts again as the rest of a plan
+        how: Hide = "over" if store.path in request.facts.secrets else "blank"
+        tree.hide(store.path, how, Origin(reason=f"{store.reason} is closed unless a grant names it"))
 
 
 def _only_what_starts(files: Files, tree: Tree) -> None:

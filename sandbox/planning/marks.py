@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from sandbox.planning.ops import Names, Origin
 
 #: `content`: a directory whose content is hidden; `absent`: a name that does not exist; `blank`: a name
-#: that stays, with nothing in it.
-Hide = Literal["content", "absent", "blank"]
+#: that stays, with nothing in it; `over`: likewise, laid over even where a cover around it would be surer.
+Hide = Literal["content", "absent", "blank", "over"]
 
 
 @dataclass(slots=True)

@@ -2,8 +2,8 @@
 
 Rule 1: the deepest mark above a path decides about it; at one place a grant beats what hides.
 Rule 2: below something hidden a grant opens itself and the directories that lead to it, nothing else.
-Rule 3: what is hidden by name rests on a cover around it. Only in a writable directory, and in the
-file system's root where it is shown, is it laid over instead.
+Rule 3: what is hidden by name rests on a cover around it. Only in a writable directory, in the file system's root where
+it is shown, and where that was asked for is it laid over instead.
 Rule 4: a bind that adds nothing to what already stands there is left out, but for the directories above a pin,
 which have to be mounts so that they cannot be renamed away.
 Rule 5: a directory held for the names granted in it is writable; each other entry it has is placed as if it were not.
