@@ -52,7 +52,7 @@ def _members(node: Node, text: str) -> Iterator[tuple[str, Node]]:
 def _made(text: str, node: Node, names: tuple[str, ...], entries: Sequence[str], style: Style) -> Edit:
     """New members, one in the other, at the end of an object."""
     pairs = [child for child in node.named_children if child.type == "pair"]
-    apart = "\n" in text[node.start_byte : pairs[0].start_byte] if pairs else "\n" in text
+    apart = "\n" in (text[node.start_byte : pairs[0].start_byte] if pairs else _around(text, node))
     outer = indentation(text, node.start_byte)
     inner = indentation(text, pairs[-1].start_byte) if pairs and apart else outer + style.indent
     colon = _colon(text, pairs)
@@ -69,6 +69,14 @@ def _made(text: str, node: Node, names: tuple[str, ...], entries: Sequence[str],
         return Edit(node.start_byte + 1, node.end_byte - 1, f"{style.newline}{inner}{said}{style.newline}{outer}")
     end = pairs[-1].end_byte
     return Edit(end, end, f",{style.newline}{inner}{said}")
+
+
+def _around(text: str, node: Node) -> str:
+    """The text before an empty object in the object that holds it, and what it holds itself."""
+    pair = node.parent
+    holder = pair.parent if pair is not None else None
+    start = holder.start_byte if holder is not None else node.start_byte
+    return text[start : node.end_byte]
 
 
 def _on_one_line(names: tuple[str, ...], entries: Sequence[str], style: Style, colon: str, pad: str) -> str:

@@ -39,7 +39,7 @@ _TRY = {
     "remove": "os.unlink(p)",
     "chmod": "os.chmod(p, 0o700)",
     "utime": "os.utime(p)",
-    "symlink": "os.symlink('there', p)",
+    "symlink": "os.symlink('/usr/bin/env', p)",
     "rename": "os.rename(p, q)",
     "link": "os.link(p, q)",
 }
