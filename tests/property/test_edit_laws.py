@@ -41,13 +41,14 @@ def _list(draw: st.DrawFn, entries: list[str], *, single: bool) -> str:
     said = [_string(draw, entry) for entry in entries]
     if single or draw(st.booleans()):
         comma = draw(st.sampled_from([", ", ",", " , "]))
-        trailing = "," if said and draw(st.booleans()) else ""
+        trailing = draw(st.sampled_from(["", ","])) if said else ""
         pad = draw(st.sampled_from(["", " "]))
         return f"[{pad}{comma.join(said)}{trailing}{pad}]"
     indent = draw(st.sampled_from(["  ", "\t", "", "        "]))
     remark = st.sampled_from(["", '  # why, ["not"]', " #"])
     lines = [f"{indent}{one}," + draw(remark) for one in said]
-    if lines and draw(st.booleans()):
+    bare = draw(st.booleans())
+    if lines and bare:
         lines[-1] = indent + said[-1] + draw(remark)
     if draw(st.booleans()):
         lines.insert(draw(st.integers(0, len(lines))), f'{indent}# on its own, ] "')
