@@ -1,0 +1,478 @@
+"""Lines as strace writes them, one shape at a time."""
+
+from __future__ import annotations
+
+import os
+import tracemalloc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sandbox.contract import Intent
+from sandbox.linux.numbers import X86_64
+from sandbox.linux.strace import parser as parsing
+from sandbox.linux.strace.parser import LINE_LIMIT, Parser
+
+if TYPE_CHECKING:
+    from sandbox.contract import Access
+
+MISSING = "= -1 ENOENT (No such file or directory)"
+ROFS = "= -1 EROFS (Read-only file system)"
+
+
+class Places:
+    """Nothing is a link; what is named exists; names of shells are watched."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:  # noqa: ARG002  no links
+        if root != "/":
+            return os.path.normpath(root + "/" + os.path.normpath("/" + path))
+        return os.path.normpath(os.path.join(base, path))
+
+    def exists(self, path: str) -> bool:
+        return path in self.names
+
+    def changes(self, call: str, intent: Intent, path: str) -> bool:  # noqa: ARG002  whatever is done to it
+        return path.endswith("/.bashrc")
+
+
+def read(*lines: str, root: int = 0, noted: bool = False, names: tuple[str, ...] = ()) -> tuple[list[Access], Parser]:
+    parser = Parser(X86_64, Places(*names), cwd="/ws/p", root=root, noted=noted)
+    found = parser.feed("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
+    return found + parser.finish(), parser
+
+
+def said(*lines: str, **options: object) -> list[tuple[str, str, str]]:
+    """Call, path and errno of each access of a trace that could be read to its end."""
+    found, parser = read(*lines, **options)  # type: ignore[arg-type]
+    assert parser.incomplete == ""
+    return [(a.operation, a.path, a.errno) for a in found]
+
+
+def test_a_refused_open_is_one_access() -> None:
+    (access,), _ = read(f'4100 openat(AT_FDCWD, "/ws/p/a.ini", O_RDONLY) {MISSING}')
+    assert (access.pid, access.operation, access.intent) == (4100, "openat", Intent.OPEN)
+    assert (access.asked, access.path, access.errno, access.exists) == ("/ws/p/a.ini", "/ws/p/a.ini", "ENOENT", False)
+
+
+def test_calls_in_two_halves_are_paired_by_their_process() -> None:
+    assert said(
+        '4101 openat(AT_FDCWD, "/ws/p/b.ini", O_RDONLY <unfinished ...>',
+        '4102 openat(AT_FDCWD, "/ws/p/c.ini", O_RDONLY <unfinished ...>',
+        f"4101 <... openat resumed>) {MISSING}",
+        "4102 <... openat resumed>) = -1 EACCES (Permission denied)",
+    ) == [("openat", "/ws/p/b.ini", "ENOENT"), ("openat", "/ws/p/c.ini", "EACCES")]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ['1 openat(AT_FDCWD, "a", O_RDONLY <unfinished ...>', "1 <... openat resumed>) = 5"],
+        ['1 openat(AT_FDCWD, "a", O_RDONLY <unfinished ...>', "1 +++ killed by SIGKILL +++"],
+        [f"1 <... openat resumed>) {MISSING}"],
+        ['1 stat("a", <unfinished ...>', f"1 <... openat resumed>) {MISSING}"],
+        ['1 openat(AT_FDCWD, "/lib/x.so", O_RDONLY|O_CLOEXEC) = 3', "1 +++ exited with 0 +++"],
+        ["1 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=2} ---", "1 --- stopped by SIGSTOP ---"],
+        ["1 restart_syscall(<... resuming interrupted read ...>) = 0"],
+        ['1 openat(AT_FDCWD, "a", O_RDONLY) = ? ERESTARTSYS (To be restarted if SA_RESTART is set)'],
+        ["1 openat(AT_FDCWD, NULL, O_RDONLY) = -1 EFAULT (Bad address)"],
+        ["1 openat(AT_FDCWD, 0x7ffe, O_RDONLY) = -1 EFAULT (Bad address)"],
+        ["1 fchdir(9) = -1 EBADF (Bad file descriptor)", ""],
+    ],
+)  # fmt: skip
+def test_what_names_no_refused_path_is_nothing(lines: list[str]) -> None:
+    assert said(*lines) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "call", "intent"),
+    [
+        (
+            'execve("./gen.sh", ["./gen.sh"], 0x7ffd /* 9 vars */) = -1 EACCES (Permission denied)',
+            "execve",
+            Intent.EXEC,
+        ),
+        (f'open("gen.sh", O_RDONLY) {MISSING}', "open", Intent.OPEN),
+        (f'open("gen.sh", O_RDONLY|O_PATH) {MISSING}', "open", Intent.PROBE),
+        (f'open("gen.sh", O_WRONLY|O_CREAT|O_TRUNC, 0666) {ROFS}', "open", Intent.CREATE),
+        (f'creat("gen.sh", 0666) {ROFS}', "creat", Intent.CREATE),
+        (f'access("gen.sh", R_OK) {MISSING}', "access", Intent.PROBE),
+        (f'faccessat2(AT_FDCWD, "gen.sh", R_OK, AT_EACCESS) {MISSING}', "faccessat2", Intent.PROBE),
+        (f'readlink("gen.sh", 0x7ffd, 99) {MISSING}', "readlink", Intent.PROBE),
+        (f'readlinkat(AT_FDCWD, "gen.sh", 0x7ffd, 99) {MISSING}', "readlinkat", Intent.PROBE),
+        (f'stat("gen.sh", 0x7ffd) {MISSING}', "stat", Intent.PROBE),
+        (f'newfstatat(AT_FDCWD, "gen.sh", 0x7ffd, AT_SYMLINK_NOFOLLOW) {MISSING}', "newfstatat", Intent.PROBE),
+        (f'statx(AT_FDCWD, "gen.sh", AT_STATX_SYNC_AS_STAT, STATX_ALL, 0x7f) {MISSING}', "statx", Intent.PROBE),
+        (f'mkdir("gen.sh", 0777) {ROFS}', "mkdir", Intent.MKDIR),
+        (f'unlinkat(AT_FDCWD, "gen.sh", 0) {ROFS}', "unlinkat", Intent.REMOVE),
+        (f'symlink("target", "gen.sh") {ROFS}', "symlink", Intent.CREATE),
+        (f'chmod("gen.sh", 0755) {ROFS}', "chmod", Intent.ATTRIBUTES),
+        (f'utimensat(AT_FDCWD, "gen.sh", [{{tv_sec=1, tv_nsec=2}}, UTIME_NOW], 0) {ROFS}', "utimensat", Intent.TIMES),
+        (f'chdir("gen.sh") {MISSING}', "chdir", Intent.PROBE),
+    ],
+)
+def test_every_family_of_calls_is_read(line: str, call: str, intent: Intent) -> None:
+    (access,), parser = read(f"4104 {line}")
+    assert (access.operation, access.intent, access.path) == (call, intent, "/ws/p/gen.sh")
+    assert parser.incomplete == ""
+
+
+def test_a_rename_and_a_link_name_two_places_while_there_is_something_to_move() -> None:
+    line = f'1 renameat2(AT_FDCWD, "a", AT_FDCWD, "b", RENAME_NOREPLACE) {ROFS}'
+    assert said(line, names=("/ws/p/a",)) == [("renameat2", "/ws/p/a", "EROFS"), ("renameat2", "/ws/p/b", "EROFS")]
+    assert said(line) == [("renameat2", "/ws/p/a", "EROFS")]
+    found, _ = read(f'1 link("a", "b") {ROFS}', names=("/ws/p/a",))
+    assert [access.intent for access in found] == [Intent.PROBE, Intent.LINK]
+
+
+@pytest.mark.parametrize(
+    ("spelled", "name"),
+    [
+        (r"\303\251.txt", "é.txt"),
+        (r"q\"t.txt", 'q"t.txt'),
+        (r"b\\s.txt", "b\\s.txt"),
+        (r"n\nl\tt", "n\nl\tt"),
+        (r"\x41\x7f", "A\x7f"),
+        (r"\1770", "\x7f0"),
+        (r"\33[1m", "\x1b[1m"),
+        (r"a\377b", os.fsdecode(b"a\xffb")),
+        ("= 3", "= 3"),
+        (") = -1 EACCES (Permission denied)", ") = -1 EACCES (Permission denied)"),
+        (", O_WRONLY|O_CREAT", ", O_WRONLY|O_CREAT"),
+        ("<unfinished ...>", "<unfinished ...>"),
+        ("<... openat resumed>", "<... openat resumed>"),
+        ("+++ exited with 0 +++", "+++ exited with 0 +++"),
+    ],
+)
+def test_a_path_is_a_c_string_whatever_it_spells(spelled: str, name: str) -> None:
+    (access,), parser = read(f'7 openat(AT_FDCWD, "{spelled}", O_RDONLY) {MISSING}')
+    assert (access.asked, access.errno, access.intent) == (name, "ENOENT", Intent.OPEN)
+    assert said(f'7 openat(AT_FDCWD, "{spelled}", O_RDONLY) = 3') == []
+    assert parser.incomplete == ""
+
+
+def test_an_argument_that_spells_a_result_is_none() -> None:
+    assert said(f'1 execve("/bin/sh", ["sh", "-c", "x) {MISSING}"], 0x7f /* 1 var */) = 0') == []
+
+
+@pytest.mark.parametrize("cut", ['"/ws/p/a"...', '"\\303"...'])
+def test_a_path_cut_short_is_said(cut: str) -> None:
+    found, parser = read(f"1 openat(AT_FDCWD, {cut}, O_RDONLY) {MISSING}")
+    assert (found, parser.incomplete) == ([], "a path in the trace is cut short")
+
+
+def test_a_path_strace_could_not_read_is_said_unless_the_call_could_not_either() -> None:
+    _, parser = read(f"1 openat(AT_FDCWD, 0x7ffe1234, O_RDONLY) {MISSING}")
+    assert "could not be read" in parser.incomplete
+
+
+# where a process stands
+
+
+def test_relative_paths_follow_each_chdir() -> None:
+    assert said('1 chdir("lib") = 0', f'1 openat(AT_FDCWD, "k.txt", O_RDONLY) {MISSING}') == [
+        ("openat", "/ws/p/lib/k.txt", "ENOENT")
+    ]
+    assert said('1 chdir("lib" <unfinished ...>', "1 <... chdir resumed>) = 0", f'1 stat("k", 0x1) {MISSING}') == [
+        ("stat", "/ws/p/lib/k", "ENOENT")
+    ]
+
+
+@pytest.mark.parametrize("answer", [MISSING, "= -1 EACCES (Permission denied)"])
+def test_a_failed_chdir_moves_nothing_and_is_a_look_itself(answer: str) -> None:
+    found = said(f'1 chdir("nope") {answer}', f'1 stat("k", 0x1) {MISSING}')
+    assert [(call, path) for call, path, _ in found] == [("chdir", "/ws/p/nope"), ("stat", "/ws/p/k")]
+
+
+def test_an_fchdir_goes_where_the_descriptor_was_opened_and_nowhere_else() -> None:
+    look = f'1 stat("k", 0x1) {MISSING}'
+    opened = '1 openat(AT_FDCWD, "deep", O_RDONLY|O_DIRECTORY) = 3'
+    assert said(opened, "1 fchdir(3) = 0", look) == [("stat", "/ws/p/deep/k", "ENOENT")]
+    assert said("1 fchdir(3</ws/q>) = 0", look) == [("stat", "/ws/q/k", "ENOENT")]
+    assert said("1 fchdir(4) = 0", look) == [("stat", "/ws/p/k", "ENOENT")]
+
+
+@pytest.mark.parametrize(
+    ("flags", "place"),
+    [
+        ("SIGCHLD", "/ws/p/k"),
+        ("CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD|CLONE_SYSVSEM", "/ws/p/lib/k"),
+    ],
+)
+def test_a_child_keeps_the_directory_of_its_birth_unless_it_shares_it(flags: str, place: str) -> None:
+    assert said(
+        f"1 clone(child_stack=NULL, flags={flags}, child_tidptr=0x7f) = 2",
+        '1 chdir("lib") = 0',
+        f'2 open("k", O_RDONLY) {MISSING}',
+    ) == [("open", place, "ENOENT")]
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("vfork( <unfinished ...>", "<... vfork resumed>) = 2"),
+        ("fork( <unfinished ...>", "<... fork resumed>) = 2"),
+        ("clone3({flags=CLONE_VM|CLONE_VFORK, exit_signal=SIGCHLD}, 88 <unfinished ...>", "<... clone3 resumed>) = 2"),
+        ("clone(child_stack=NULL, flags=SIGCHLD <unfinished ...>", "<... clone resumed>) = 2"),
+    ],
+)
+def test_a_child_that_speaks_before_its_birth_is_told_stands_where_its_parent_does(begin: str, end: str) -> None:
+    lines = ['1 chdir("lib") = 0', f"1 {begin}", '2 chdir("sub") = 0', f'2 stat("k", 0x1) {MISSING}', f"1 {end}"]
+    assert said(*lines, f'1 stat("k", 0x1) {MISSING}') == [
+        ("stat", "/ws/p/lib/sub/k", "ENOENT"),
+        ("stat", "/ws/p/lib/k", "ENOENT"),
+    ]
+
+
+def test_of_two_births_at_a_time_each_child_finds_its_parent() -> None:
+    found = said(
+        "1 fork() = 2",
+        '1 chdir("a") = 0',
+        '2 chdir("b") = 0',
+        "1 vfork( <unfinished ...>",
+        "2 vfork( <unfinished ...>",
+        f'3 stat("k", 0x1) {MISSING}',
+        f'4 stat("k", 0x1) {MISSING}',
+        "1 <... vfork resumed>) = 4",
+        "2 <... vfork resumed>) = 3",
+    )
+    assert sorted(found) == [("stat", "/ws/p/a/k", "ENOENT"), ("stat", "/ws/p/b/k", "ENOENT")]
+
+
+def test_the_number_of_an_ended_process_may_be_anothers() -> None:
+    lines = [
+        "1 fork() = 2",
+        '2 chdir("lib") = 0',
+        "2 +++ exited with 0 +++",
+        "1 fork() = 2",
+        f'2 stat("k", 0) {MISSING}',
+    ]
+    assert said(*lines) == [("stat", "/ws/p/k", "ENOENT")]
+
+
+def test_a_thread_that_executes_takes_the_place_of_the_first() -> None:
+    lines = [
+        "1 clone(child_stack=0x1, flags=CLONE_VM|CLONE_FS|CLONE_THREAD) = 2",
+        '2 chdir("lib") = 0',
+        '2 execve("/bin/x", ["x"], 0x1 /* 1 var */ <unfinished ...>',
+        "1 +++ superseded by execve in pid 2 +++",
+        "1 <... execve resumed>) = 0",
+        f'1 stat("k", 0x1) {MISSING}',
+    ]
+    assert said(*lines) == [("stat", "/ws/p/lib/k", "ENOENT")]
+
+
+# directories a path is relative to
+
+
+@pytest.mark.parametrize(
+    ("directory", "asked", "path"),
+    [
+        ("AT_FDCWD</ws/p/lib>", "i", "/ws/p/lib/i"),
+        ("4</ws/p/x>", "/ws/p/abs", "/ws/p/abs"),
+        ("4</ws/p/x>", "i", "/ws/p/x/i"),
+        ('4</ws/q"d>', "i", '/ws/q"d/i'),
+        ("4</ws/a>b>", "i", "/ws/a>b/i"),
+        (r"4</ws/a\76b\303\251>", "i", "/ws/a>bé/i"),
+        ("4</ws/p/gone (deleted)>", "i", "/ws/p/gone/i"),
+        ("4</ws/p/gone>(deleted)", "i", "/ws/p/gone/i"),
+    ],
+)
+def test_a_noted_directory_is_where_a_path_starts(directory: str, asked: str, path: str) -> None:
+    line = f'1 openat({directory}, "{asked}", O_RDONLY) {MISSING}'
+    assert said(line, noted=True) == [("openat", path, "ENOENT")]
+
+
+def test_an_unnoted_directory_is_what_its_descriptor_was_last_opened_on() -> None:
+    opens = ['1 openat(AT_FDCWD, "a", O_RDONLY) = 3', '1 openat(AT_FDCWD, "b", O_RDONLY) = 3', "1 fork() = 2"]
+    look = f'2 openat(3, "i", O_RDONLY) {MISSING}'
+    assert said(*opens, look) == [("openat", "/ws/p/b/i", "ENOENT")]
+    found, parser = read(look)
+    assert (found, parser.incomplete) == ([], "a directory could not be placed (descriptor 3 of process 2)")
+
+
+def test_what_is_noted_to_be_no_directory_holds_no_path() -> None:
+    assert said('1 openat(3<pipe:[8]>, "i", O_RDONLY) = -1 ENOTDIR (Not a directory)', noted=True) == []
+
+
+def test_a_working_directory_strace_could_not_note_is_said() -> None:
+    _, parser = read(f'1 openat(AT_FDCWD, "i", O_RDONLY) {MISSING}', noted=True)
+    assert "could not be placed" in parser.incomplete
+
+
+def test_an_openat2_has_its_flags_in_a_structure() -> None:
+    how = "{flags=O_RDWR|O_CREAT|O_CLOEXEC, mode=0666, resolve=RESOLVE_NO_SYMLINKS|RESOLVE_BENEATH}, 24"
+    (access,), _ = read(f'1 openat2(AT_FDCWD</ws/p>, "a", {how}) {ROFS}')
+    assert (access.intent, access.path) == (Intent.CREATE, "/ws/p/a")
+    (access,), _ = read(f'1 openat2(4</ws/p>, "/../a", {{flags=O_RDONLY, resolve=RESOLVE_IN_ROOT}}, 24) {MISSING}')
+    assert (access.intent, access.path) == (Intent.OPEN, "/ws/p/a")
+
+
+def test_whether_a_link_would_be_followed_is_read_from_the_flags() -> None:
+    for line, follows in (
+        (f'open("l", O_RDONLY|O_NOFOLLOW) {MISSING}', False),
+        (f'open("l", O_WRONLY|O_CREAT|O_EXCL, 0666) {ROFS}', False),
+        (f'newfstatat(AT_FDCWD, "l", 0x1, 0) {MISSING}', True),
+        (f'newfstatat(AT_FDCWD, "l", 0x1, AT_SYMLINK_NOFOLLOW|AT_NO_AUTOMOUNT) {MISSING}', False),
+        (f'newfstatat(AT_FDCWD, "l", 0x1, 0x100 /* AT_SYMLINK_NOFOLLOW */) {MISSING}', False),
+        (f'lstat("l", 0x1) {MISSING}', False),
+    ):
+        (access,), _ = read(f"1 {line}")
+        assert access.follows is follows, line
+
+
+def test_the_links_of_a_process_that_is_gone_are_known() -> None:
+    assert said('1 chdir("lib") = 0', f'1 open("/proc/self/cwd/new", O_WRONLY|O_CREAT, 0666) {ROFS}') == [
+        ("open", "/ws/p/lib/new", "EROFS")
+    ]
+    assert said(f'1 open("/proc/self/root/ws/a", O_RDONLY) {MISSING}') == [("open", "/ws/a", "ENOENT")]
+    _, parser = read(f'1 open("/proc/self/fd/5/new", O_WRONLY|O_CREAT, 0666) {ROFS}')
+    assert "could not be followed" in parser.incomplete
+
+
+def test_a_directory_left_again_on_the_way_is_a_look_at_it() -> None:
+    found, _ = read(f'1 open("hidden/../a", O_RDONLY) {MISSING}')
+    assert [(a.intent, a.path) for a in found] == [(Intent.PROBE, "/ws/p/hidden"), (Intent.OPEN, "/ws/p/a")]
+
+
+def test_a_name_nobody_may_write_counts_though_the_call_succeeded() -> None:
+    found, _ = read(
+        '1 openat(AT_FDCWD</ws/p>, ".bashrc", O_WRONLY|O_CREAT|O_TRUNC, 0666) = 3</ws/p/.bashrc>',
+        '1 openat(AT_FDCWD</ws/p>, ".bashrc", O_RDONLY) = 3</ws/p/.bashrc>',
+        '1 openat(AT_FDCWD</ws/p>, "other", O_WRONLY|O_CREAT|O_TRUNC, 0666) = 3</ws/p/other>',
+        '1 rename("x", ".bashrc") = 0',
+        names=("/ws/p/.bashrc",),
+    )
+    assert [(a.operation, a.intent, a.path) for a in found] == [
+        ("openat", Intent.WRITE, "/ws/p/.bashrc"),
+        ("rename", Intent.RENAME, "/ws/p/.bashrc"),
+    ]
+
+
+# connections
+
+
+@pytest.mark.parametrize(
+    ("call", "asked"),
+    [
+        ('connect(3, {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("192.0.2.1")}, 16)', "192.0.2.1:80"),
+        (
+            (
+                "connect(3<TCPv6:[1]>, {sa_family=AF_INET6, sin6_port=htons(443), sin6_flowinfo=htonl(0),"
+                ' inet_pton(AF_INET6, "2001:db8::1", &sin6_addr), sin6_scope_id=0}, 28)'
+            ),
+            "[2001:db8::1]:443",
+        ),
+        (
+            (
+                'sendto(3, "sin_port=htons(1)"..., 5, MSG_NOSIGNAL,'
+                ' {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("192.0.2.53")}, 16)'
+            ),
+            "192.0.2.53:53",
+        ),
+        (
+            (
+                'sendmsg(3, {msg_name={sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("192.0.2.53")},'
+                ' msg_namelen=16, msg_iov=[{iov_base=""..., iov_len=5}], msg_iovlen=1, msg_flags=0}, 0)'
+            ),
+            "192.0.2.53:53",
+        ),
+        ('connect(3, {sa_family=AF_UNIX, sun_path="/run/a\\"b.sock"}, 110)', '/run/a"b.sock'),
+    ],
+)
+def test_a_connection_that_came_to_nothing_names_its_target(call: str, asked: str) -> None:
+    (access,), _ = read(f"1 {call} = -1 ENETUNREACH (Network is unreachable)")
+    assert (access.intent, access.asked, access.errno) == (Intent.CONNECT, asked, "ENETUNREACH")
+
+
+# the end, and what is none of strace's
+
+
+@pytest.mark.parametrize(
+    ("lines", "ended"),
+    [
+        (["5 exit_group(0) = ?", "5 +++ exited with 0 +++"], True),
+        (["5 exit_group(0 <unfinished ...>"], True),
+        (["5 exit_group(1)                     = ?"], True),
+        (["5 +++ killed by SIGTERM +++"], True),
+        (["5 +++ killed by SIGSEGV (core dumped) +++"], True),
+        (["5 clone(child_stack=0x1, flags=CLONE_VM|CLONE_THREAD) = 6", "6 exit_group(0) = ?"], True),
+        (["5 fork() = 6", "6 exit_group(0) = ?", "6 +++ exited with 0 +++"], False),
+        (['5 open("exit_group(0) = ?", O_RDONLY) = 3'], False),
+        (['5 execve("/bin/sh", ["exit_group(0)"], 0x1 /* 0 vars */) = 0'], False),
+        ([], False),
+    ],
+)
+def test_only_the_commands_own_process_ends_the_trace(lines: list[str], ended: bool) -> None:
+    assert read(*lines, root=5)[1].ended is ended
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nonsense",
+        "1 ???",
+        "1 openat(",
+        '1 openat(AT_FDCWD, "a',
+        "1 +++ what +++",
+        "\x00\x01",
+        "1 <... resumed>",
+        "open(x",
+    ],
+)
+def test_what_is_none_of_straces_lines_is_said(line: str) -> None:
+    found, parser = read("1 getpid() = 1", line)
+    assert (found, parser.incomplete != "", parser.ended) == ([], True, False)
+
+
+def test_a_trace_that_stops_in_a_line_is_said() -> None:
+    parser = Parser(X86_64, Places(), cwd="/ws/p")
+    assert parser.feed(b'1 openat(AT_FDCWD, "a", O_RDONLY) = -1 ENOENT (No such') == []
+    assert parser.finish() == []
+    assert parser.incomplete == "the trace ends in the middle of a line"
+
+
+def test_a_line_without_end_is_dropped_and_said() -> None:
+    parser = Parser(X86_64, Places(), cwd="/ws/p")
+    for _ in range(20):
+        parser.feed(b"x" * LINE_LIMIT)
+    found = parser.feed(f'\n1 open("a", O_RDONLY) {MISSING}\n'.encode())
+    assert [access.path for access in found] == ["/ws/p/a"]
+    assert parser.incomplete == "a line of the trace is too long"
+
+
+def test_what_cannot_be_walked_is_said_and_the_rest_is_read() -> None:
+    class Failing(Places):
+        def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
+            if path == "bad":
+                raise PermissionError("no")
+            return super().walk(pid, path, base=base, follows=follows, root=root)
+
+    parser = Parser(X86_64, Failing(), cwd="/ws/p")
+    found = parser.feed(f'1 open("bad", O_RDONLY) {MISSING}\n1 open("a", O_RDONLY) {MISSING}\n'.encode())
+    assert [access.path for access in found] == ["/ws/p/a"]
+    assert "could not be read (PermissionError" in parser.incomplete
+
+
+def test_the_same_refusal_many_times_is_told_once() -> None:
+    found, _ = read(*[f'{1 + n % 7} open("a{n % 50}", O_RDONLY) {MISSING}' for n in range(50_000)])
+    assert len(found) == 50
+
+
+def test_processes_without_end_and_calls_without_end_take_no_memory_without_end() -> None:
+    """What is kept is bounded; lines of many processes that never end are the worst there is."""
+    parser = Parser(X86_64, Places(), cwd="/ws/p", root=1)
+    tracemalloc.start()
+    try:
+        for start in range(1, 120_000, 4000):
+            lines = "".join(
+                f'{n} openat(AT_FDCWD, "{n:0500}", O_RDONLY <unfinished ...>\n' for n in range(start, start + 4000)
+            )
+            parser.feed(lines.encode())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * parsing.SPLIT_BYTES
+    assert parser.incomplete == "too many calls at a time"
