@@ -7,9 +7,10 @@ import os
 import shlex
 import signal
 import threading
+import time
 from typing import TYPE_CHECKING, Protocol
 
-from sandbox import environment, making, outcome, setaside, staging, surroundings, temporary
+from sandbox import environment, making, observing, outcome, setaside, staging, surroundings, temporary
 from sandbox.errors import NotStarted, SandboxError
 from sandbox.host import HostFiles, Snapshot
 from sandbox.judge.verdict import Judge
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from sandbox.options import RunOptions, Signalled
     from sandbox.planning.model import Plan
     from sandbox.request import Request
-
-_OBSERVERS = ("auto", "mask", "notify", "none")
 
 
 class Runner(Protocol):
@@ -82,22 +81,25 @@ class Run:
     def __call__(self) -> RunResult:
         """Run to the end; a refusal is a result."""
         try:
-            return self._prepared()
+            observer = observing.chosen(self._options.get("observer", "auto"))
+            try:
+                return self._prepared(observer)
+            except observing.Unheard as error:
+                observing.refused(error)
+            return self._prepared("strace")
         except SandboxError as error:
             return outcome.not_started(error)
         except OSError as error:
             return outcome.not_started(NotStarted(f"the sandbox could not be started: {error}"))
 
-    def _prepared(self) -> RunResult:
-        observer = self._options.get("observer", "auto")
-        if observer not in _OBSERVERS:
-            raise NotStarted(f"the observer {observer!r} is not built", hint=f"use one of {', '.join(_OBSERVERS)}")
+    def _prepared(self, observer: str) -> RunResult:
         config, facts = self._request.config, self._request.facts
         cwd = self._options.get("cwd") or config.project
         if not os.path.isdir(cwd):
             raise NotStarted(f"the working directory {cwd} is gone", hint="restore it, or run the task elsewhere")
         executable(self._command, self._options.get("env") or {})
         self._bwrap = find_bwrap(os.environ.get("PATH", ""), self._request.workspace_root)
+        tracer = observing.strace(self._request.workspace_root) if observer == "strace" else ""
         temp = temporary.make(facts.temp_root)
         staging.sweep(self._request.workspace_root)
         held: making.Held | None = None
@@ -133,11 +135,15 @@ class Run:
                 environment=variables,
                 cwd=cwd,
                 observer=observer,
+                tracer=tracer,
                 timeout=self._options.get("timeout"),
                 grace=GRACE,
                 network=policies.policy(config, temp=temp, declared=self._session.declared, host=os.environ),
             )
             report = self._attempts(spec, judge)
+            if observer == "auto" and report.failed is not None and report.failed.unheard:
+                making.take_back(made)
+                raise observing.Unheard(report.failed.reason)
             if report.started is not None:
                 leftovers = report.finished.leftovers if report.finished is not None else ()
                 self._clear(planned, judge, leftovers, before)
@@ -183,7 +189,12 @@ class Run:
             hear(violation)
 
     def _attempts(self, spec: Spec, judge: Judge) -> Report:
+        began = time.monotonic()
         report = self._once(spec, judge)
+        if observing.again(report.finished) and not self._violations and not self._stopped:
+            left = None if spec.timeout is None else spec.timeout - (time.monotonic() - began)
+            if left is None or left > 0:
+                return self._once(dataclasses.replace(spec, timeout=left), judge)
         if report.failed is not None and report.failed.transient and not self._stopped:
             # a mount or a file vanished while it was being bound; nothing of the command ran
             if self._area is not None:

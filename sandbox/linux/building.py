@@ -99,7 +99,7 @@ def _build(
         raise NotStarted(f"/dev/fuse cannot be opened: {device.strerror or device}")
     if spec.granted and not (masked and spec.staging):
         raise NotStarted("write grants of names cannot be served without a mask and a staging area")
-    notify: filters.Notify = "none" if spec.observer == "none" else "writes" if masked else "all"
+    notify: filters.Notify = "none" if spec.observer in ("none", "strace") else "writes" if masked else "all"
 
     def nest() -> int:
         if not masked or not isinstance(device, int):
@@ -112,13 +112,18 @@ def _build(
 
     if isinstance(device, int) and not masked:
         os.close(device)
+    stops = b""
+    if spec.observer == "strace":
+        from sandbox.linux import tracing  # noqa: PLC0415  few runs have it; after the mounts it could not be found
+
+        stops = tracing.traced()
     joiner.mount_plan(spec.operations, nest)
+    listeners.name_resolver()
     free = notify == "none" and spec.network.unix_sockets is True
     program = task_filter(notify, free=True) if free else task_filter(notify)
     first = os.fork()
     if first == 0:
         for number, fd in enumerate([os.dup(fd) for fd in stdio]):
-    listeners.name_resolver()
             os.dup2(fd, number)
-        init.run(spec, inner, program, link, listener=notify != "none", limits=limits, masked=masked)
+        init.run(spec, inner, program, link, listener=notify != "none", limits=limits, masked=masked, stops=stops)
     joiner.send(link, b"first %d" % first)

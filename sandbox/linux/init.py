@@ -39,6 +39,7 @@ def run(
     *,
     listener: bool,
     masked: bool,
+    stops: bytes,
     limits: tuple[int, int],
 ) -> NoReturn:
     """Become process 1 and never return.
@@ -50,6 +51,7 @@ def run(
         link: to the warden.
         listener: whether the filter stops calls for the warden.
         masked: whether a mask stands, for the warden's report.
+        stops: the filter that stops calls for a tracer, empty where there is none.
         limits: the executor's own limits on open files, soft and hard.
     """
     try:
@@ -65,12 +67,12 @@ def run(
         kernel.drop_every_capability()
         kernel.forbid_attaching()
         _wait_for_warden(link)
-        descriptor = kernel.install_filter(program, listener=listener)
+        descriptor = _filter(program, link, listener=listener)
         usage = resource.getrusage(resource.RUSAGE_SELF)
         word = b"armed %f %d %d %d" % (usage.ru_utime + usage.ru_stime, usage.ru_maxrss, masked, descriptor)
         _hand_over(link, word, listener=listener)
         _close_all_but(link.fileno())
-        status = _command(spec, link)
+        status = _command(spec, link, stops)
     except BaseException as error:  # noqa: BLE001  whatever it is, the warden must hear of it
         _tell(link, b"failed " + reason(error))
         os._exit(_SETUP_FAILED)
@@ -147,12 +149,23 @@ def _hand_over(link: socket.socket, word: bytes, *, listener: bool) -> None:
     kernel.forbid_attaching()
 
 
+def _filter(program: bytes, link: socket.socket, *, listener: bool) -> int:
+    try:
+        return kernel.install_filter(program, listener=listener)
+    except OSError as error:
+        # another listener above this one, or a kernel without the flags
+        if not listener or error.errno not in (errno.EBUSY, errno.EINVAL, errno.ENOSYS):
+            raise
+        _tell(link, b"unheard " + reason(error))
+        os._exit(_SETUP_FAILED)
+
+
 def _close_all_but(keep: int) -> None:
     os.closerange(_FIRST_FREE, keep)
     os.closerange(keep + 1, 1 << 20)
 
 
-def _command(spec: Spec, link: socket.socket) -> tuple[int, int]:
+def _command(spec: Spec, link: socket.socket, stops: bytes) -> tuple[int, int]:
     """Fork the command, reap until it has ended, return its wait status."""
     report, report_inside = os.pipe()
     child = os.fork()
@@ -160,8 +173,13 @@ def _command(spec: Spec, link: socket.socket) -> tuple[int, int]:
         try:
             os.close(report)
             os.setsid()
+            if stops:
+                kernel.permit_tracing()
             # the kernel tells the warden the sender's number on the host
             link.send(b"forked")
+            if stops:
+                # a tracer that comes in the middle of a call takes its end for the beginning of the next
+                os.kill(os.getpid(), signal.SIGSTOP)
             # the executor hears of the start before anything of the command can be heard
             if link.recv(16) != b"run":
                 os._exit(_SETUP_FAILED)
@@ -169,6 +187,8 @@ def _command(spec: Spec, link: socket.socket) -> tuple[int, int]:
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             # its execve may wait at the listener, and a warden without privilege has to read it there
             kernel.permit_attaching()
+            if stops:
+                kernel.install_filter(stops, listener=False)
             os.execve(spec.command[0], list(spec.command), spec.environment)  # noqa: S606  the task itself
         except OSError as error:
             os.write(report_inside, struct.pack("<i", error.errno or 1))

@@ -57,7 +57,10 @@ _PR_SET_DUMPABLE = 4
 _PR_CAPBSET_DROP = 24
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_PTRACER = 0x59616D61
+_PR_SET_PTRACER_ANY = (1 << 64) - 1
 _PR_CAP_AMBIENT = 47
+_PR_CAP_AMBIENT_RAISE = 2
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
 
 _SECCOMP_SET_MODE_FILTER = 1
@@ -233,13 +236,36 @@ def permit_attaching() -> None:
     _checked(int(_libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)), "becoming dumpable")
 
 
-def drop_every_capability() -> None:
-    """Empty the bounding, ambient, permitted, effective and inheritable sets."""
+def permit_tracing() -> None:
+    """As `permit_attaching`, and Yama (ptrace_scope 1) keeps no process of the same user from it."""
+    permit_attaching()
+    # EINVAL without Yama, which is not needed then
+    _libc.prctl(_PR_SET_PTRACER, ctypes.c_ulong(_PR_SET_PTRACER_ANY), 0, 0, 0)
+
+
+#: SYS_PTRACE, which Yama and undumpable processes ask of a tracer.
+TRACING = 19
+
+
+def drop_every_capability(*, but: int | None = None) -> None:
+    """Empty the bounding, ambient, permitted, effective and inheritable sets, `but` one that outlives an execve."""
     with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as file:
         last = int(file.read())
     for capability in range(last + 1):
-        _checked(int(_libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)), "dropping a capability")
+        if capability != but:
+            _checked(int(_libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)), "dropping a capability")
     _checked(int(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)), "clearing ambient capabilities")
+    header = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
+    kept = 0 if but is None else 1 << but
+    sets = struct.pack("<6I", kept, kept, kept, 0, 0, 0)
+    _checked(int(_libc.capset(header, sets)), "dropping capabilities")
+    if but is not None:
+        _checked(int(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, but, 0, 0)), "keeping a capability")
+
+
+def give_up_privileges() -> None:
+    """From now on this process may do what any other of its user may, and gains nothing by executing a program."""
+    _checked(int(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)), "setting no_new_privs")
     header = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
     _checked(int(_libc.capset(header, bytes(24))), "dropping capabilities")
 
@@ -256,17 +282,6 @@ def install_filter(program: bytes, *, listener: bool) -> int:
     """
     _checked(int(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)), "setting no_new_privs")
     buffer = ctypes.create_string_buffer(program, len(program))
-    kept = 0 if but is None else 1 << but
-    sets = struct.pack("<6I", kept, kept, kept, 0, 0, 0)
-    _checked(int(_libc.capset(header, sets)), "dropping capabilities")
-    if but is not None:
-        _checked(int(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, but, 0, 0)), "keeping a capability")
-
-
-def give_up_privileges() -> None:
-    """From now on this process may do what any other of its user may, and gains nothing by executing a program."""
-    _checked(int(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)), "setting no_new_privs")
-    header = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
     filter_program = _Program(len(program) // 8, ctypes.addressof(buffer))
     flags = _FLAG_NEW_LISTENER | _FLAG_WAIT_KILLABLE_RECV if listener else 0
     number = _SYS_SECCOMP[platform.machine()]

@@ -27,13 +27,14 @@ from sandbox.linux.numbers import ARCHITECTURES
 from sandbox.linux.observe import Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from sandbox.contract import Observer
     from sandbox.linux.holding import Holding
     from sandbox.linux.messages import Spec
     from sandbox.linux.numbers import Architecture
     from sandbox.linux.prepared import Prepared
+    from sandbox.linux.tracing import Tracer
     from sandbox.linux.wake import Wake
 
 _SETUP_SECONDS = 30.0
@@ -59,9 +60,23 @@ def _holding(spec: Spec) -> Holding | None:
 
 
 class Warden:
-    """The state of one task, from the anchor to the last reaped process."""
+    """The state of one task, from the anchor to the last reaped process.
 
-    def __init__(self, spec: Spec, control: socket.socket, prepared: Prepared, wake: Wake) -> None:
+    Args:
+        published: listeners of the host's that lead to the task's own servers.
+        datagrams: whether a standard stream is an AF_UNIX datagram socket.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        control: socket.socket,
+        prepared: Prepared,
+        wake: Wake,
+        *,
+        published: Iterable[socket.socket] = (),
+        datagrams: bool = False,
+    ) -> None:
         self._spec = spec
         self._control = control
         self._link = prepared.link
@@ -76,6 +91,12 @@ class Warden:
             executed=spec.executed,
             holding=self._holding,
         )
+        self._poll = select.poll()
+        self._watched: dict[int, Callable[[int], object]] = {}
+        self._front = Front(
+            spec.network, prepared.anchor.inside, self._recorder, watch=self.watch, unwatch=self.unwatch
+        )
+        self._front.take([listener.detach() for listener in published])
         self._doors = Doors(
             spec.operations if spec.held is None else (),
             spec.boundary,
@@ -85,16 +106,12 @@ class Warden:
             executed=spec.executed,
             wake=wake.ring,
             network=spec.network,
+            names=self._front.name,
+            datagrams=datagrams,
         )
         self._decoder = Decoder()
         self._joiner_gone = False
         self._first = 0
-        self._poll = select.poll()
-        self._watched: dict[int, Callable[[int], object]] = {}
-        self._front = Front(
-            spec.network, prepared.anchor.inside, self._recorder, watch=self.watch, unwatch=self.unwatch
-        )
-        self._front.take([listener.detach() for listener in published])
         self._command = 0
         self._armed = False
         self._failure: Failed | None = None
@@ -104,11 +121,10 @@ class Warden:
         self._deadline = time.monotonic() + _SETUP_SECONDS
         self._timed_out = False
         self._killed = False
-            names=self._front.name,
-            datagrams=datagrams,
         self._link_open = True
         self._observer: Observer = "none"
         self._usage: resource.struct_rusage | None = None
+        self._tracer: Tracer | None = None
 
     def run(self) -> None:
         """Serve until everything inside is gone, and report."""
@@ -171,8 +187,13 @@ class Warden:
             self._deadline = time.monotonic() + self._spec.grace
             self._signal(signal.SIGTERM)
 
-    def _fail(self, reason: str, *, transient: bool = False) -> None:
-        self._failure = self._failure or Failed(reason=reason, transient=transient)
+    def _fail(self, reason: str, *, transient: bool = False, unheard: bool = False) -> None:
+        self._failure = self._failure or Failed(
+            reason=reason,
+            transient=transient,
+            unheard=unheard,
+            hint="use the observer auto or strace" if unheard else "",
+        )
 
     def _kill(self) -> None:
         if self._first:
@@ -228,6 +249,8 @@ class Warden:
         if kind == b"mask":
             uid, gid = map(int, rest.split())
             self._open_door(self._doors.open_mask(fds[0], uid, gid))
+        elif kind == b"front":
+            self._front.take(fds)
         elif kind == b"first":
             self._first = int(rest)
             self._greet()
@@ -240,17 +263,21 @@ class Warden:
                     self._open_door(self._doors.open_listener(first.descriptor(int(listener))))
                 self._link.send(b"held")
                 self._observer = "mask" if masked == b"1" else "notify"
+            elif self._spec.observer == "strace":
+                self._tracer = self._traced()
             self._anchor.release()
-        elif kind in (b"failed", b"vanished"):
-            self._fail(rest.decode("utf-8", "surrogateescape"), transient=kind == b"vanished")
+        elif kind in (b"failed", b"vanished", b"unheard"):
+            self._fail(
+                rest.decode("utf-8", "surrogateescape"), transient=kind == b"vanished", unheard=kind == b"unheard"
+            )
 
     def _hear_first(self, kind: bytes, rest: bytes, sender: int) -> None:
         if kind == b"forked":
             self._command = sender
+            if self._tracer is not None and not self._attach(self._tracer):
+                return
             self._began = time.monotonic()
             self._deadline = self._began + self._spec.timeout if self._spec.timeout is not None else 0.0
-        elif kind == b"front":
-            self._front.take(fds)
             send(self._control, Started(pid=sender, observer=self._observer, masked=self._observer == "mask"))
             with contextlib.suppress(OSError):  # killed already: its end will be told
                 self._link.send(b"run")
@@ -258,6 +285,31 @@ class Warden:
             self._outcome = init.OUTCOME.unpack(rest)
         elif kind == b"failed" and not self._began:
             self._fail(rest.decode("utf-8", "surrogateescape"))
+
+    def _traced(self) -> Tracer:
+        from sandbox.linux.tracing import Tracer  # noqa: PLC0415  few runs have it
+
+        self._observer = "strace"
+        return Tracer(self._spec.tracer, self._anchor.inside, self._recorder, self._spec.executed)
+
+    def _attach(self, tracer: Tracer) -> bool:
+        """Whether strace follows the command, which has not begun."""
+        try:
+            trace = tracer.attach(self._command, self._spec.cwd)
+        except OSError as error:
+            self._fail(str(error), transient=True)
+            return False
+
+        def serve(_event: int) -> None:
+            if not tracer.serve():
+                self.unwatch(trace)
+                if not tracer.ended and self._outcome is None:
+                    # what it does from now on nobody sees, and every watched call of it fails
+                    self._recorder.incomplete = self._recorder.incomplete or tracer.lost
+                    self._end_first()
+
+        self.watch(trace, serve)
+        return True
 
     def _greet(self) -> None:
         """Tell process 1 to go on once its parent is this process."""
@@ -296,8 +348,13 @@ class Warden:
             self._fail("process 1 of the sandbox ended before the command started")
         if self._failure is not None or usage is None:
             self._end_first()
+            # a second attempt finds the host's ports free
+            self._front.settle()
             send(self._control, self._failure or Failed(reason="the sandbox's end was never seen"))
             return
+        self._front.settle()
+        if self._tracer is not None:
+            self._tracer.close()
         leftovers = self._doors.close()
         if self._holding is not None:
             leftovers += self._holding.leftovers()
@@ -335,5 +392,3 @@ def _receive(link: socket.socket) -> tuple[bytes, list[int], int]:
         elif level == socket.SOL_SOCKET and kind == _CREDENTIALS:
             sender = int.from_bytes(data[:4], "little", signed=True)
     return word, fds, sender
-            # a second attempt finds the host's ports free
-            self._front.settle()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -196,10 +197,12 @@ def test_a_group_has_nothing_to_run(workspace_factory: Factory) -> None:
     assert _run(project).returncode == 2
 
 
-def test_an_observer_that_is_not_built_is_refused_by_name(workspace_factory: Factory) -> None:
-    done = _run(_project(workspace_factory, "true"), "--observer", "strace")
-    assert done.returncode == 125
-    assert b"strace" in done.stderr
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed here")
+def test_a_run_is_observed_by_whom_it_names(workspace_factory: Factory) -> None:
+    done = _run(_project(workspace_factory, "cat hidden; true"), "--observer", "strace", "--format", "json")
+    data = json.loads(done.stdout)
+    assert (done.returncode, data["observer"], data["trace"]) == (1, "strace", "complete")
+    assert [violation["target"] for violation in data["violations"]] == ["hidden"]
 
 
 @_BOTH

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Link, make_tree
 from tests.kernel.conftest import Workspace, shown, violated
 from tests.kernel.test_git import IDENTITY
+from tests.support.observers import ANSWERING
 
 
 def kept(shop: Workspace, tree: dict[str, str | Link | None]) -> dict[str, str | Link | None]:
@@ -18,6 +19,7 @@ def kept(shop: Workspace, tree: dict[str, str | Link | None]) -> dict[str, str |
     return tree
 
 
+@pytest.mark.parametrize("observer", ANSWERING, indirect=True)
 @pytest.mark.parametrize(
     "name",
     [
@@ -54,6 +56,7 @@ def test_its_directory_cannot_be_renamed_away(shop: Workspace) -> None:
     assert not (shop.project / "g2").exists()
 
 
+@pytest.mark.parametrize("observer", ANSWERING, indirect=True)
 @pytest.mark.parametrize(
     ("command", "path"),
     [
@@ -80,6 +83,7 @@ def test_making_one_at_any_depth_is_refused_at_the_call(shop: Workspace, command
     assert result.fix is None or not result.fix.allow.write
 
 
+@pytest.mark.parametrize("observer", ANSWERING, indirect=True)
 def test_a_second_name_of_one_deep_down_is_refused(shop: Workspace) -> None:
     kept(shop, {"a/b/c/d/.bashrc": "mine\n"})
     result = shop.run("ln a/b/c/d/.bashrc x && echo evil > x", write=["./"])
@@ -87,6 +91,7 @@ def test_a_second_name_of_one_deep_down_is_refused(shop: Workspace) -> None:
     assert ("write", "a/b/c/d/.bashrc") in violated(result, shop.project), shown(result)
 
 
+@pytest.mark.parametrize("observer", ANSWERING, indirect=True)
 def test_one_deep_down_is_not_written_either(shop: Workspace) -> None:
     kept(shop, {"a/b/c/d/.git/hooks/post-checkout": "mine\n"})
     result = shop.run("echo evil > a/b/c/d/.git/hooks/post-checkout || true", write=["./"])
@@ -94,6 +99,7 @@ def test_one_deep_down_is_not_written_either(shop: Workspace) -> None:
     assert result.exit_code == 1
 
 
+@pytest.mark.parametrize("observer", ANSWERING, indirect=True)
 def test_a_link_of_such_a_name_counts_and_what_it_leads_to_stays(shop: Workspace) -> None:
     kept(shop, {".zshrc": Link("conf/rc"), "conf/rc": "mine\n"})
     result = shop.run("echo evil > .zshrc; echo evil > conf/rc; rm .zshrc; true", write=["./"])
@@ -110,6 +116,17 @@ def test_the_tasks_own_temporary_directory_holds_what_it_likes(shop: Workspace) 
 def test_other_names_are_nobodys_business(shop: Workspace) -> None:
     command = "cd out && mkdir .github x.git .claude && touch .gitignore bashrc .bashrc.bak .claude/notes && mkdir .git"
     shop.passes(command, write=["out/"])
+
+
+@pytest.mark.parametrize("deep", ["", "a/b/c/d/e/"])
+def test_one_made_under_a_tracer_fails_the_task_and_is_set_aside_where_it_is_found(
+    quick_shop: Workspace, deep: str
+) -> None:
+    quick_shop.observer = "strace"
+    result = quick_shop.run(f"mkdir -p ./{deep}.vscode && echo evil > ./{deep}.bashrc", write=["./"])
+    assert (result.exit_code, result.command_exit_code) == (1, 0), shown(result)
+    assert {("write", f"{deep}.bashrc"), ("write", f"{deep}.vscode")} <= set(violated(result, quick_shop.project))
+    assert os.path.lexists(quick_shop.project / f"{deep}.bashrc") is bool(deep)
 
 
 def test_one_made_without_anybody_watching_is_set_aside(quick_shop: Workspace) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import Link, make_tree
+from tests.support.observers import ANSWERING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -214,6 +215,7 @@ def test_a_script_of_the_project_runs_by_its_interpreter_line(shop: Workspace) -
 
 
 @_needs("strace")
+@pytest.mark.parametrize("observer", ANSWERING, indirect=True)  # nobody is traced twice
 def test_a_tracer_works_inside(shop: Workspace) -> None:
     command = "strace -f -e trace=execve -o $TMPDIR/t sh -c '/bin/true; /bin/true' && grep -c execve $TMPDIR/t"
     assert int(shop.passes(command)) >= 2

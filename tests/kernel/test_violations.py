@@ -13,6 +13,7 @@ import pytest
 from sandbox import Ignore
 from tests.conftest import make_tree
 from tests.kernel.conftest import Link, Workspace, shown, violated
+from tests.support.observers import ANSWERING
 
 if TYPE_CHECKING:
     from sandbox import Violation
@@ -142,6 +143,7 @@ def test_a_secrets_value_is_masked_wherever_people_see_it(shop: Workspace, name:
     assert ("***" in said) is masked
 
 
+@pytest.mark.parametrize("observer", ANSWERING, indirect=True)  # it grants names
 def test_following_the_fix_leads_to_a_pass(shop: Workspace) -> None:
     command = "cat notes.md conf/real.json && cp notes.md gen/n && mkdir -p fresh && echo x > fresh/y; true"
     make_tree(shop.project, {"gen/old": "old\n"})

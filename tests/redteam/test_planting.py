@@ -6,16 +6,17 @@ import errno
 import os
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from sandbox import setaside
 from sandbox.executed import Executed, existing
 from sandbox.host import HostFiles
 from tests.conftest import make_tree
 from tests.redteam.conftest import Box, shown
+from tests.support.observers import ANSWERING
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 _REFUSED = {"EROFS", "ENOENT", "ENOTEMPTY", "EEXIST", "EXDEV", "EPERM"}
 #: Below a directory that may be written, in a repository that lies deeper than what is looked through at the end.
@@ -41,6 +42,7 @@ def hold(told: dict[str, str]) -> None:
     assert {label: answer for label, answer in told.items() if answer not in _REFUSED} == {}
 
 
+@pytest.mark.parametrize("each_box", ANSWERING, indirect=True)
 def test_nothing_is_planted_in_a_directory_grant(each_box: Box) -> None:
     told, result = each_box.attack("planting", "out", "-", 0)
     hold(told)
@@ -72,6 +74,7 @@ def test_what_is_there_under_a_name_stays(box: Box) -> None:
     assert os.listdir(box.project / "dist/a/b") == [".git"]
 
 
+@pytest.mark.parametrize("each_box", ANSWERING, indirect=True)
 def test_a_directory_too_deep_to_be_named_hides_nothing(each_box: Box) -> None:
     told, result = each_box.attack("deep")
     assert told == {"mkdir": errno.EROFS}, shown(result)

@@ -69,10 +69,15 @@ def test_no_way_out_by_a_call(each_box: Box, base: Path) -> None:
     # a connected packet socket takes no address: what it sends goes to its own peer
     connects = {value for key, value in pairs.items() if key.startswith("connect ")}
     assert connects <= {"EISCONN", "EPROTOTYPE", "ECONNREFUSED", "EPERM", "EINVAL"}
-    assert {pairs[f"connect {kind} {what}"] for kind in _PAIRS for what in ("stream", "letters")} == {"EPERM"}
-    # to have them is no harm: the warden makes their connections
     made = {told.pop(f"socket unix {kind}") for kind in (*_PAIRS, "SOCK_DGRAM")}
-    assert made | {told.pop("pair SOCK_DGRAM"), told.pop("pair SOCK_RAW")} == {"done"}
+    made |= {told.pop("pair SOCK_DGRAM"), told.pop("pair SOCK_RAW")}
+    if each_box.observer == "strace":
+        # nobody would make their connections
+        assert made == {"EPERM"}
+    else:
+        assert {pairs[f"connect {kind} {what}"] for kind in _PAIRS for what in ("stream", "letters")} == {"EPERM"}
+        # to have them is no harm: the warden makes their connections
+        assert made == {"done"}
     assert len(told) > 50
     assert {key: value for key, value in told.items() if value not in _REFUSED} == {}
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import pytest
 
-#: The mask needs `/dev/fuse`; without it the cover is a tmpfs and every call is notified.
+#: The mask needs `/dev/fuse`; without it the cover is a tmpfs and every call is notified; strace
+#: stands in where a kernel refuses to notify.
 OBSERVERS = [
     pytest.param(
         "mask",
@@ -15,4 +17,10 @@ OBSERVERS = [
         ),
     ),
     "notify",
+    pytest.param(
+        "strace", marks=pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed here")
+    ),
 ]
+
+#: Those that answer a call before it is made: strace tells of what was done, and refuses nothing by its name.
+ANSWERING = OBSERVERS[:2]
