@@ -12,7 +12,7 @@ from sandbox import globs, paths
 from sandbox.errors import RequestRefused
 from sandbox.executed import DIRECTORIES, FILES
 from sandbox.facts import Kind
-from vxconf import explain_network
+from vxconf import explain_macos, explain_network
 from vxconf.diagnostics import dotted
 from vxconf.judging import FIELDS
 from vxconf.model import Entry
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from sandbox.facts import Files
     from sandbox.planning.ops import Operation
     from vxconf.document import Document
+    from vxconf.explain_macos import Mac
     from vxconf.judging import Judged
     from vxconf.model import SandboxModel
 
-MACOS_NOT_BUILT = "macOS: not built yet in this version"
 _NOT_ENFORCED = "not enforced yet, so a run is refused rather than made without it"
 _NO_EFFECT = "does nothing on Linux"
 
@@ -49,7 +49,8 @@ class Explained:
     """What is needed to explain a block.
 
     Attributes:
-        linux, macos: whether the platform was asked about.
+        linux: whether Linux was asked about.
+        mac: what is told of macOS; `None` where that was not asked about.
         listed: the hosts all tasks of the workspace list; needed for `network = true` alone.
     """
 
@@ -58,7 +59,7 @@ class Explained:
     document: Document
     files: Files
     linux: bool = True
-    macos: bool = True
+    mac: Mac | None = None
     listed: tuple[str, ...] = ()
 
     @property
@@ -89,7 +90,7 @@ def grants(what: Explained) -> list[JSON]:
             "file": what.document.file,
             "line": place.line,
             "linux": [*map(_operation, _operations(what, entry)), *_connected(what, field, entry)],
-            "macos": [],
+            "macos": explain_macos.rules(what.mac, field, entry) if what.mac is not None else [],
             "notes": list(_notes(what, field, entry)),
         }
         for place, field, entry, value in (
@@ -104,6 +105,14 @@ def implied(what: Explained) -> list[JSON]:
     if what.linux:
         for value, reason, note, operations in explain_network.implied(what.network, what.temp):
             items.append({**_implied(value, reason, what, note=note), "linux": operations})
+    if what.mac is not None:
+        known = {(item["value"], item["reason"]): item for item in reversed(items)}
+        for place, reason, rules in explain_macos.implied(what.mac):
+            item = known.get((place, reason))
+            if item is None:
+                item = _implied(place, reason, what)
+                items.append(item)
+            item["macos"] = rules
     return items
 
 
@@ -223,8 +232,6 @@ def _implied(path: str, reason: str, what: Explained, operation: Operation | Non
 
 
 def _notes(what: Explained, field: str, entry: Entry) -> Iterator[str]:
-    if what.macos:
-        yield MACOS_NOT_BUILT
     if field in _MACOS_ONLY:
         if what.linux:
             yield _NO_EFFECT
@@ -234,9 +241,12 @@ def _notes(what: Explained, field: str, entry: Entry) -> Iterator[str]:
         if what.linux and what.judged.bare is not None:
             yield from explain_network.notes(what.network, field, entry)
     elif field not in {"allowRead", "allowWrite"}:
-        yield _NOT_ENFORCED
+        if what.linux:
+            yield _NOT_ENFORCED
     else:
         yield from _path_notes(what, field, entry)
+    if what.mac is not None:
+        yield from explain_macos.notes(what.mac, field, entry)
 
 
 def _path_notes(what: Explained, field: str, entry: Entry) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from vxconf.explain import MACOS_NOT_BUILT
+from vxconf.explain_macos import DIFFERENCES, NEVER_RUN
 from vxconf.report import printable
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _lines(data: JSON, reason: str, platform: str) -> Iterator[str]:
         yield "  sandbox    none: the command runs with everything this user may do"
         return
     if platform != "linux":
-        yield f"  {MACOS_NOT_BUILT}"
+        yield f"  {NEVER_RUN}"
     yield ""
     yield "granted" if data["grants"] else "granted: nothing"
     for item in data["grants"]:
@@ -58,12 +58,20 @@ def _lines(data: JSON, reason: str, platform: str) -> Iterator[str]:
     yield ""
     yield "implied"
     yield from _implied(data["implied"])
+    if platform == "all":
+        yield ""
+        yield "what differs between the two"
+        yield from (f"  {line}" for line in DIFFERENCES)
     mechanism = data.get("mechanism")
     if mechanism is not None:
         for name, lines in mechanism["linux"].items():
             yield ""
             yield f"linux {name}"
             yield from (f"  {line}" for line in lines)
+        if mechanism["macos"]["profile"]:
+            yield ""
+            yield "macos profile"
+            yield from (f"  {line}" for line in mechanism["macos"]["profile"].splitlines())
 
 
 def _implied(items: list[JSON]) -> Iterator[str]:
@@ -81,7 +89,8 @@ def _implied(items: list[JSON]) -> Iterator[str]:
 
 def _effects(item: JSON) -> Iterator[str]:
     yield from (f"    linux  {operation['describe']}" for operation in item["linux"])
-    yield from (f"    note   {note}" for note in item["notes"] if note != MACOS_NOT_BUILT)
+    yield from (f"    macos  {rule['describe']}" for rule in item["macos"])
+    yield from (f"    note   {note}" for note in item["notes"])
 
 
 def _verdict(what: str, found: JSON) -> Iterator[str]:

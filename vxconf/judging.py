@@ -171,6 +171,7 @@ class Judged:
             return
         if any(map(globs.has_wildcard, request.config.allow_read)):
             linux = request.config.platform == "linux"
+            # on macOS a grant covers what is made later as well
             named = (field for field, _ in _planned(request, self.files).inert) if linux else ()
         else:
             # a whole plan says the same, and takes ten times as long as judging the block
@@ -222,7 +223,9 @@ def judge(block: SandboxModel, document: Document, where: Setting, folded: Calla
                 links=resolution.links,
                 linked=False,
             )
-            if any(map(globs.has_wildcard, (*trial.config.allow_read, *trial.config.allow_write))):
+            if trial.config.platform == "macos":
+                _profiled(request, where.files)
+            elif any(map(globs.has_wildcard, (*trial.config.allow_read, *trial.config.allow_write))):
                 # only a pattern can be refused for what it would have to look at
                 _planned(request, where.files)
         except RequestRefused as fault:
@@ -322,3 +325,11 @@ def _planned(request: Request, files: Files) -> Plan:
     from sandbox.planning.linux import plan  # noqa: PLC0415  start-up time: most blocks are judged without one
 
     return plan(request, files)
+
+
+def _profiled(request: Request, files: Files) -> None:
+    """Have every reason found that a macOS profile cannot be written for."""
+    from sandbox.macos.plans import plan  # noqa: PLC0415  start-up time: another machine's, most of the time
+    from sandbox.macos.profile import text  # noqa: PLC0415
+
+    text(plan(request, files))

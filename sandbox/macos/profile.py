@@ -73,6 +73,11 @@ def text(plan: MacPlan, *, tag: str = "vx") -> str:
     return "\n".join(lines) + "\n"
 
 
+def written(rule: Rule) -> str:
+    """One rule on one line, without what the log is told."""
+    return " ".join(line.strip() for line in _rule(rule, ""))
+
+
 def quoted(value: str) -> str:
     """A string as the profile's language spells it."""
     return '"' + "".join(_ESCAPES.get(character, character) for character in value) + '"'
@@ -130,7 +135,7 @@ def collapsed(rule: Rule) -> Rule:
 
 def _rule(rule: Rule, tag: str) -> Iterator[str]:
     filters = list(itertools.chain.from_iterable(map(_filter, rule.filters)))
-    if rule.action == "deny":
+    if rule.action == "deny" and tag:
         filters.append(_message(tag))
     head = f"({rule.action} {' '.join(rule.operations)}"
     if len(filters) <= 1:

@@ -28,6 +28,9 @@ READ = "file-read*"
 WRITE = "file-write*"
 LOOK = "file-read-metadata"
 
+#: Of a rule's filters so many are described; the rest are a count.
+_TOLD = 4
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
@@ -157,7 +160,9 @@ class Rule:
 
     def describe(self) -> str:
         """One line for people."""
-        what = " or ".join(one.describe() for one in self.filters) or "anything"
+        told = [one.describe() for one in self.filters[:_TOLD]]
+        more = len(self.filters) - len(told)
+        what = " or ".join((*told, *([f"{more} more"] if more else []))) or "anything"
         return f"{self.action} {' '.join(self.operations)} of {what}"
 
     def about(self, operation: str) -> bool:

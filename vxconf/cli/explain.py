@@ -8,13 +8,18 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from sandbox import paths
 from vxconf import explain, explain_network, explain_text, report, why
 from vxconf.checking import listed
 from vxconf.cli import FOUND, OK, is_coloured, out
 from vxconf.cli.common import find_task, rendered
 
 if TYPE_CHECKING:
+    from sandbox.contract import Platform
+    from vxconf.diagnostics import Diagnostic
     from vxconf.explain import Explained
+    from vxconf.explain_macos import Mac
+    from vxconf.judging import Judged
     from vxconf.options import Arguments
     from vxconf.workspace import Task
 
@@ -25,7 +30,7 @@ def main(arguments: Arguments) -> int:
     """Explains; 1 when the task would be refused."""
     task = find_task(str(arguments["task"]))
     platform = str(arguments["platform"])
-    refusals = task.diagnostics("linux")
+    refusals = _refusals(task, platform)
     what = _explained(task, platform)
     target = arguments["why"]
     if isinstance(target, str):
@@ -59,9 +64,23 @@ def _explained(task: Task, platform: str) -> Explained | None:
         document=loaded.document,
         files=task.project.workspace.files,
         linux=platform != "macos",
-        macos=platform != "linux",
+        mac=_mac(task, judged) if platform != "linux" else None,
         listed=(listed(task.project.workspace) or ()) if model.exec.sandbox.network is True else (),
     )
+
+
+def _mac(task: Task, judged: Judged) -> Mac | None:
+    from vxconf.explain_macos import explained  # noqa: PLC0415  only where macOS is asked about
+
+    mac = task.judged("macos")
+    temp = paths.join(judged.where.facts.temp_root, "…")
+    return explained(mac, temp) if mac is not None else None
+
+
+def _refusals(task: Task, platform: str) -> tuple[Diagnostic, ...]:
+    """Why it would be refused on the platforms asked about; what both say is told once."""
+    wanted: tuple[Platform, ...] = ("linux", "macos") if platform == "all" else (platform,)  # type: ignore[assignment]
+    return tuple(dict.fromkeys(found for one in wanted for found in task.diagnostics(one)))
 
 
 def _whole(task: Task, what: Explained | None, refusals: list[dict[str, Any]]) -> dict[str, Any]:
@@ -134,4 +153,12 @@ def _mechanism(what: Explained | None) -> dict[str, Any]:
 
         linux = {"operations": list(what.judged.plan.describe()), "argv": argv(), "filter": filter_lines()}
         linux["listeners"] = explain_network.listeners(what.network.config)
-    return {"linux": linux, "macos": {"profile": ""}}
+    return {"linux": linux, "macos": {"profile": _profile(what)}}
+
+
+def _profile(what: Explained | None) -> str:
+    if what is None or what.mac is None:
+        return ""
+    from vxconf.explain_macos import profile  # noqa: PLC0415  as above
+
+    return profile(what.mac)
