@@ -1,0 +1,104 @@
+"""What an executor holds, and what is left on its machine, as numbers that can be compared."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """One look.
+
+    Attributes:
+        processes: descendants of this process.
+        strays: sandbox processes that are nobody's any more.
+        mounts: mounts of this namespace that name a place of the workspace.
+        temporary: names in the temporary root and the staging directory.
+        memory: resident set, KiB.
+    """
+
+    descriptors: int
+    processes: int
+    strays: int
+    threads: int
+    mounts: int
+    temporary: int
+    memory: int
+
+    def more_than(self, before: Held) -> dict[str, tuple[int, int]]:
+        """What there is more of than before, memory left out: it is printed, and judged by eye."""
+        mine, its = asdict(self), asdict(before)
+        return {name: (its[name], mine[name]) for name in mine if name != "memory" and mine[name] > its[name]}
+
+
+def look(workspace: Path, temporary: Iterable[Path], marker: str) -> Held:
+    """What there is now.
+
+    Args:
+        workspace: the root the tasks run in.
+        temporary: directories whose names are counted, at any depth.
+        marker: a text every command of the soak has in its command line.
+    """
+    gc.collect()
+    below = descendants(os.getpid())
+    return Held(
+        descriptors=len(os.listdir("/proc/self/fd")),
+        processes=len(below),
+        strays=len(strays(marker) - set(below)),
+        threads=len(os.listdir("/proc/self/task")),
+        mounts=sum(str(workspace) in line for line in Path("/proc/self/mountinfo").read_text("utf-8").splitlines()),
+        temporary=sum(len(dirs) + len(files) for place in temporary for _, dirs, files in os.walk(place)),
+        memory=int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024,
+    )
+
+
+def settled(workspace: Path, temporary: tuple[Path, ...], marker: str, before: Held, *, seconds: float = 30) -> Held:
+    """A look once nothing is left over, or the last one when the time is over."""
+    end = time.monotonic() + seconds
+    while (held := look(workspace, temporary, marker)).more_than(before) and time.monotonic() < end:
+        time.sleep(0.1)
+    return held
+
+
+def descendants(pid: int) -> list[int]:
+    """Every process below one, those that are dead and not waited for included."""
+    found: list[int] = []
+    todo = [pid]
+    while todo:
+        parent = todo.pop()
+        try:
+            threads = os.listdir(f"/proc/{parent}/task")
+        except OSError:
+            continue
+        for thread in threads:
+            try:
+                text = Path(f"/proc/{parent}/task/{thread}/children").read_text("ascii")
+            except OSError:
+                continue
+            children = [int(child) for child in text.split()]
+            found += children
+            todo += children
+    return found
+
+
+def strays(marker: str) -> set[int]:
+    """Processes that carry the marker in their command line or environment, whoever their parent is."""
+    found = set()
+    for entry in os.listdir("/proc"):
+        if not entry.isdecimal() or int(entry) == os.getpid():
+            continue
+        try:
+            text = Path(f"/proc/{entry}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if marker.encode() in text:
+            found.add(int(entry))
+    return found
