@@ -23,6 +23,7 @@ class Access:
         exists: whether the host has `path` now.
         errno: the kernel's answer where it is known (`ENOENT`), else empty.
         follows: whether the last component would have been followed, were it a link.
+        creates: whether it is an open that makes what is not there, whatever the host has.
         refused: whether the sandbox itself refused the call.
         reason: why it refused a connection, such as `not on the allow list`, else empty.
     """
@@ -36,6 +37,7 @@ class Access:
     process: str = ""
     errno: str = ""
     follows: bool = True
+    creates: bool = False
     refused: bool = False
     reason: str = ""
 

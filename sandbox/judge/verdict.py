@@ -138,7 +138,9 @@ class Judge:
         if access.intent not in WRITE_INTENTS or not plan.beside(path):
             return False
         above = paths.parent(path)
-        if access.intent in _MAKES and (plan.reach(above) is not Reach.HIDDEN or plan.leads(above)):
+        # of what the host has at a name beside a granted one the task sees nothing: to it an open makes it
+        makes = access.intent in _MAKES or (access.creates and not access.errno)
+        if makes and (plan.reach(above) is not Reach.HIDDEN or plan.leads(above)):
             self._staged.add(path)
             return True
         # of the task's own making; a name of the host's that it does not see is another matter, and so is what it

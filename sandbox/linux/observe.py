@@ -42,6 +42,7 @@ class _Named(NamedTuple):
         spelled: made absolute, but not normalized.
         path: with no link left.
         follows: whether a link in the last place is followed.
+        creates: whether it is an open that makes what is not there.
     """
 
     asked: str
@@ -49,6 +50,7 @@ class _Named(NamedTuple):
     path: str
     intent: Intent
     follows: bool
+    creates: bool = False
 
 
 class Gone(Exception):
@@ -117,9 +119,16 @@ class Recorder:
                 answer = answer or refusal
                 going.append((named.intent, named.path))
                 if refusal or not self._served(named.path):
-                    pid, asked, path, why = notification.pid, named.asked, named.path, errors.errorcode.get(refusal, "")
                     self._add(
-                        pid, call.name, named.intent, asked, path, follows=named.follows, errno=why, refused=barred
+                        notification.pid,
+                        call.name,
+                        named.intent,
+                        named.asked,
+                        named.path,
+                        follows=named.follows,
+                        creates=named.creates,
+                        errno=errors.errorcode.get(refusal, ""),
+                        refused=barred,
                     )
             if self._holding is not None and not answer:
                 self._holding.note(going)
@@ -158,7 +167,8 @@ class Recorder:
             for place in passed:
                 self._add(thread, name, Intent.PROBE, named.asked, place, follows=True)
             if path or passed:
-                self._add(thread, name, named.intent, named.asked, path or named.path, follows=named.follows)
+                target, follows = path or named.path, named.follows
+                self._add(thread, name, named.intent, named.asked, target, follows=follows, creates=named.creates)
                 return
         # another name than its arguments': a script's hidden interpreter, a call that is not in the tables
         intent = Intent.EXEC if name in ("execve", "execveat") else Intent.PROBE
@@ -240,6 +250,7 @@ class Recorder:
         path: str,
         *,
         follows: bool,
+        creates: bool = False,
         errno: str = "",
         refused: bool = False,
         reason: str = "",
@@ -264,6 +275,7 @@ class Recorder:
                 exists=exists,
                 errno=errno,
                 follows=follows,
+                creates=creates,
                 refused=refused,
                 reason=reason,
             )
@@ -345,10 +357,11 @@ def _paths(
             continue
         path = walk(pid, asked, base=base, follows=follows, root=root)
         exists = os.path.lexists(path)
-        intent = argument.intent
+        intent, creates = argument.intent, False
         if call.name in syscalls.OPENS:
             intent = syscalls.open_intent(flags, exists=exists)
-        yield _Named(asked, spelled, path, intent, follows)
+            creates = bool(flags & syscalls.O_CREAT)
+        yield _Named(asked, spelled, path, intent, follows, creates)
         if len(call.paths) > 1 and not exists and not every:
             return  # a rename or a link of nothing changes nothing
 

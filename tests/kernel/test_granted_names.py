@@ -148,6 +148,20 @@ def test_what_is_made_beside_a_name_and_taken_away_again_is_no_violation(named: 
     assert _tree(named.root) == sorted([*before, "apps/shop/out.txt"])
 
 
+def test_what_the_host_has_of_the_name_of_a_tasks_own_is_not_in_its_way(quick_shop: Workspace) -> None:
+    make_tree(quick_shop.project, {".stage": "stale\n", ".d/f": "stale\n"})
+    command = "echo x > .stage && mv .stage out.txt; mkdir -p .d && echo y > .d/f && cat .d/f && rm -r .d"
+    assert quick_shop.passes(command, read=["lib"], write=["out.txt"]) == "y\n"
+    assert (quick_shop.text(".stage"), quick_shop.text(".d/f"), quick_shop.text("out.txt")) == (
+        "stale\n",
+        "stale\n",
+        "x\n",
+    )
+    result = quick_shop.run("truncate -c -s 0 .stage; test ! -e .stage", read=["lib"], write=["out.txt"])
+    assert ("write", ".stage") in violated(result, quick_shop.project), shown(result)
+    assert quick_shop.text(".stage") == "stale\n"
+
+
 def test_what_is_left_beside_a_name_is_a_violation_and_goes_with_the_run(named: Workspace) -> None:
     heard: list[str] = []
     before = _tree(named.root)
