@@ -81,6 +81,7 @@ class Front:
         self._named = named
         self._failed = failed
         self._told: set[tuple[str, str]] = set()
+        self._listeners: list[socket.socket] = []
         self._relay = Relay(loop)
         self._ports = Ports(loop, self._relay, inside)
         self._dialler = Dialler(loop, policy, self._rules, self._names, report=self._report, resolve=resolve)
@@ -94,6 +95,7 @@ class Front:
         """Serve more listeners, each as its port says."""
         for listener in listeners:
             listener.setblocking(False)
+            self._listeners.append(listener)
             self._loop.watch(listener.fileno())
             if listener.type == socket.SOCK_DGRAM:
                 self._loop.spawn(self._datagrams(listener))
@@ -108,6 +110,12 @@ class Front:
             # who waits for room looks again
             time.sleep(_FULL_SECONDS)
         return self._loop.settle(_SETTLE_TURNS)
+
+    def close(self) -> None:
+        """Serve nothing any more."""
+        for listener in self._listeners:
+            self._loop.forget(listener.fileno())
+            listener.close()
 
     def _served_as(self, listener: socket.socket) -> Serve:
         host, port = listener.getsockname()[:2]

@@ -148,6 +148,8 @@ class Client:
 
     async def _answer(self, request: h11.Request) -> bool:
         """Do what is asked; whether another request may follow."""
+        if request.http_version not in (b"1.0", b"1.1"):
+            raise _Bad("it is of another version than 1.1")
         if request.method == b"CONNECT":
             await self._connect(request)
             return False
@@ -220,6 +222,8 @@ class Client:
             while not isinstance(event := await self._event(server, connection), h11.ConnectionClosed):
                 await self._connection.send(self._http.send(_again(event)) or b"")
                 if isinstance(event, h11.EndOfMessage):
+                    # a quick server answers before the end of the request was looked at
+                    await self._loop.turn()
                     return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
             why = "it hung up"
         except (h11.ProtocolError, OSError) as error:

@@ -141,7 +141,7 @@ class Loop:
         self.current: Task | None = None
         self._stopped = False
         self.tasks: set[Task] = set()
-        self._done: deque[Callable[[], None]] = deque()
+        self._done: deque[Callable[[], object]] = deque()
         reading, self._ring = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._bell = reading
         self._epoll.register(reading, select.EPOLLIN)
@@ -173,6 +173,16 @@ class Loop:
     def settle(self, turns: int) -> bool:
         """Run until nothing is left to do at once; false when `turns` were not enough."""
         return any(not self._turn(0.0) and not self._ready for _ in range(turns))
+
+    def close(self) -> None:
+        """End every task where it stands, and let go of what the loop holds."""
+        while self.tasks:
+            for task in tuple(self.tasks):
+                task.cancel()
+            self._turn(0.0)
+        self._epoll.close()
+        os.close(self._bell)
+        os.close(self._ring)
 
     def _turn(self, timeout: float | None = None) -> bool:
         events = self._epoll.poll(self._timeout() if timeout is None else timeout, _EVENTS)
@@ -312,6 +322,12 @@ class Loop:
         finally:
             timer.live = False
 
+    def call_from_thread(self, work: Callable[[], object]) -> None:
+        """Have the loop call `work`, from any thread."""
+        self._done.append(work)
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._ring, b"\0")
+
     async def thread(self, work: Callable[[], T]) -> T:
         """What `work` returns or raises in a thread of its own."""
         outcome: list[Any] = []
@@ -321,9 +337,7 @@ class Loop:
                 outcome.extend((work(), None))
             except BaseException as error:  # noqa: BLE001  handed on
                 outcome.extend((None, error))
-            self._done.append(lambda: self.ready(waiting))
-            with contextlib.suppress(BlockingIOError):
-                os.write(self._ring, b"\0")
+            self.call_from_thread(lambda: self.ready(waiting))
 
         waiting = Task(self, _nothing())
         threading.Thread(target=do, daemon=True).start()

@@ -52,7 +52,11 @@ class Handshake:
         self._buffer += data
         reply = b""
         while True:
-            step = self._expect()
+            try:
+                step = self._expect()
+            except Malformed as error:
+                error.reply = reply + error.reply
+                raise
             if step is None:
                 return reply, None, b""
             if isinstance(step, Target):
