@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import socket
+import stat
 import traceback
 from typing import NoReturn
 
@@ -16,6 +17,7 @@ from sandbox.linux.messages import Failed, Spec, decode, receive_body
 from sandbox.linux.prepared import Prepared, prepare
 from sandbox.linux.wake import Wake
 from sandbox.linux.warden import Warden, send
+from sandbox.network.published import publish
 
 #: What is handed over with a task: the control socket and the three standard streams.
 DESCRIPTORS = 4
@@ -76,12 +78,23 @@ def _serve(control: socket.socket, stdio: tuple[int, ...], prepared: Prepared, w
     body = receive_body(control)
     if body is None:
         return
+    spec = decode(body)
+    if not isinstance(spec, Spec):
+        return
+    published = publish(spec.network.published)
+    letters = any(map(_takes_letters, stdio))
     prepared.hand(body, stdio)
     for fd in stdio:
         os.close(fd)
-    spec = decode(body)
-    if isinstance(spec, Spec):
-        Warden(spec, control, prepared, wake).run()
+    Warden(spec, control, prepared, wake, published=published, datagrams=letters).run()
+
+
+def _takes_letters(stream: int) -> bool:
+    """Whether a standard stream is an AF_UNIX datagram socket, which can be turned to any address."""
+    if not stat.S_ISSOCK(os.fstat(stream).st_mode):
+        return False
+    with socket.socket(fileno=os.dup(stream)) as sock:
+        return sock.family == socket.AF_UNIX and sock.type == socket.SOCK_DGRAM
 
 
 def _fail(control: socket.socket | None, reason: str, hint: str = "") -> None:
