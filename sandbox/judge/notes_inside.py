@@ -59,14 +59,19 @@ def made_upstream(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
         if classify(access, kind, boundary) != "run-upstream":
             continue
         task = boundary.declared.maker(access.path) or ""
-        what = f"{spelling.shown(access.path)} is an output of {spelling.shown(task)}"
-        line = (
-            f"{what}: run that task, which alone writes it"
-            if kind == "write"
-            else f"{what}, which has not made it: run it"
-        )
-        notes.setdefault(task, Hint(line=line, class_="run-upstream"))
+        if kind == "read":
+            note = not_made(access.path, task)
+        else:
+            what = f"{spelling.shown(access.path)} is an output of {spelling.shown(task)}"
+            note = Hint(line=f"{what}: run that task, which alone writes it", class_="run-upstream")
+        notes.setdefault(task, note)
     return list(notes.values())
+
+
+def not_made(path: str, task: str) -> Hint:
+    """A file that another task makes, and has not."""
+    line = f"{spelling.shown(path)} is an output of {spelling.shown(task)}, which has not made it: run it"
+    return Hint(line=line, class_="run-upstream")
 
 
 def made_anew(counted: Iterable[Denied], boundary: Boundary) -> list[Hint]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sandbox import paths
 from sandbox.contract import Hint, Reach
-from sandbox.judge import spelling
+from sandbox.judge import notes_inside, spelling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +73,12 @@ def said_missing(seen: Collected, boundary: Boundary, after: Aftermath) -> list[
     for word in _missing_words(after.printed):
         for base in dict.fromkeys((after.cwd, boundary.project)):
             path = boundary.canonical(paths.normal(word if word.startswith("/") else f"{base}/{word}"))
-            if boundary.plan.reach(path) is not Reach.HIDDEN or path in told or boundary.unjudged(path):
+            if path in told or boundary.unjudged(path):
+                continue
+            task = boundary.declared.maker(path)
+            if task is not None and not after.exists(path):
+                return [notes_inside.not_made(path, task)]
+            if boundary.plan.reach(path) is not Reach.HIDDEN:
                 continue
             if not after.exists(path) or any(paths.at_or_under(place, path) for place in (base, boundary.workspace)):
                 continue
