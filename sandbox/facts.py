@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from sandbox.light import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    Known = TypeVar("Known")
 
 
 class Kind(Enum):
@@ -30,6 +37,20 @@ class Files(Protocol):
 
     def read(self, path: str, limit: int) -> bytes:
         """The first `limit` bytes of a plain file that is no link; empty when it cannot be read."""
+
+
+def remembered(files: Files, key: tuple[str | None, ...], work: Callable[[], Known]) -> Known:
+    """What `work` finds in a file system, once for each key where that never changes.
+
+    A `Files` that shows one moment says so by having a dict `kept`; others are asked each time.
+    """
+    kept: dict[tuple[str | None, ...], Known] | None = getattr(files, "kept", None)
+    if kept is None:
+        return work()
+    found = kept.get(key)
+    if found is None:
+        found = kept[key] = work()
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

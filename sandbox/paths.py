@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sandbox.facts import Kind
+from sandbox.facts import Kind, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +81,10 @@ def canonical(path: str, files: Files) -> str:
 
     A path that needs more than `LINK_HOPS` links comes back as it was, normalised.
     """
+    return remembered(files, ("canonical", path), lambda: _canonical(path, files))
+
+
+def _canonical(path: str, files: Files) -> str:
     found = _walk(path, files)
     return normal(path) if found is None else found[0]
 

@@ -7,11 +7,11 @@ so is the rest of the checkouts it belongs to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox import paths
-from sandbox.facts import Kind
+from sandbox.facts import Kind, remembered
+from sandbox.light import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,6 +46,10 @@ class Wall:
 
 def fixed(root: str, *, cache_dir: str | None, files: Files) -> tuple[Wall, ...]:
     """The walls every task of a workspace has: its repository's data and its caches, existing or not."""
+    return remembered(files, ("fixed walls", root, cache_dir), lambda: _fixed(root, cache_dir, files))
+
+
+def _fixed(root: str, cache_dir: str | None, files: Files) -> tuple[Wall, ...]:
     found = [
         (paths.join(root, ".git"), DATA, False),
         (paths.join(root, ".vx", "cache"), CACHE, True),
@@ -71,6 +75,10 @@ def around(root: str, home: str, files: Files) -> tuple[Wall, ...]:
 
     One that holds the home directory is left out: hiding it would hide the user's whole account.
     """
+    return remembered(files, ("walls around", root, home), lambda: _around(root, home, files))
+
+
+def _around(root: str, home: str, files: Files) -> tuple[Wall, ...]:
     places: list[str] = []
     top = _top(root, files)
     if top is not None and top != root:

@@ -102,7 +102,8 @@ def _sandbox(data: _Data, path: FieldPath) -> SandboxModel:
 
 
 def _entries(data: _Data, key: str, path: FieldPath) -> Entries:
-    return tuple(Entry(text, (*path, key, index)) for index, text in enumerate(data.get(key, ())))
+    given = data.get(key)
+    return tuple(Entry(text, (*path, key, index)) for index, text in enumerate(given)) if given else ()
 
 
 def _all_or_entries(data: _Data, key: str, path: FieldPath) -> Literal[True] | Entries | None:

@@ -122,6 +122,8 @@ class _Resolver:
 
     def _list(self, field: str, entries: Entries, one: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
         """Each entry resolved; the first of equal results keeps its place."""
+        if not entries:
+            return ()
         found: dict[str, list[Entry]] = {}
         for entry in entries:
             try:

@@ -20,11 +20,20 @@ GRANTS = ((*SANDBOX, "allow", "read"), (*SANDBOX, "allow", "write"))
 class TaskView:
     """One task; every way in gives nothing where a value has another type than the schema wants."""
 
-    __slots__ = ("_strings", "data", "name")
+    __slots__ = ("_all", "_strings", "data", "name")
 
     def __init__(self, name: str, data: dict[str, Any]) -> None:
         self.name = name
         self.data = data
+        self._all: dict[tuple[str, ...], Any] = {(): data}
+        todo: list[tuple[str, ...]] = [()]
+        # every value by its keys: the rules ask for most of what there may be, and little of it is there
+        while todo:
+            above = todo.pop()
+            for key, value in self._all[above].items():
+                self._all[*above, key] = value
+                if isinstance(value, dict):
+                    todo.append((*above, key))
         self._strings: dict[tuple[str, ...], tuple[tuple[FieldPath, str], ...]] = {}
 
     @property
@@ -34,14 +43,7 @@ class TaskView:
 
     def value(self, *keys: str) -> Any:
         """The value below the task, `None` when there is none."""
-        value: Any = self.data
-        for key in keys:
-            if not isinstance(value, dict):
-                return None
-            value = value.get(key)
-            if value is None:
-                return None
-        return value
+        return self._all.get(keys)
 
     def table(self, *keys: str) -> dict[str, Any]:
         """The table below the task."""
