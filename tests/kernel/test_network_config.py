@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import pwd
+import shlex
+import shutil
 import socket
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,18 +21,39 @@ import pytest
 from sandbox import Session
 from sandbox.contract import Ignore
 from sandbox.environment import JAVA_FLAGS, PROXIES
+from tests.conftest import REPOSITORY
 from tests.kernel.conftest import Workspace, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from sandbox import RunResult
+    from tests.conftest import Tree
 
 pytestmark = pytest.mark.kernel
 
-#: Prints the host it was answered for, and fails as curl does; no proxy is named but by the environment.
-CURL = "curl -sSf --max-time 30"
+
+def _has_an_account() -> bool:
+    try:
+        return bool(pwd.getpwuid(os.getuid()))
+    except KeyError:
+        return False
+
+
+_PYTHON = f"{shlex.quote(sys.executable)} -I -S -c"
+
+#: Prints the host it was answered for, and fails where it was not; no proxy is named but by the environment.
+GET = f"""{_PYTHON} '
+import sys, urllib.request
+print(urllib.request.urlopen(sys.argv[1], timeout=30).read().decode(), end="")
+' """
+#: Likewise without looking at the environment.
+GET_THROUGH = f"""{_PYTHON} '
+import sys, urllib.request as r
+opener = r.build_opener(r.ProxyHandler({{"http": sys.argv[1]}}))
+print(opener.open(sys.argv[2], timeout=30).read().decode(), end="")
+' """
 
 
 class _Answer(BaseHTTPRequestHandler):
@@ -61,7 +88,7 @@ def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def reached(place: Workspace, *hosts: str, **fields: Any) -> RunResult:
     """Asks hosts one after the other; the command passes whatever becomes of that."""
-    return place.run("; ".join(f"{CURL} http://{host}/ || true" for host in hosts), fields=fields)
+    return place.run("; ".join(f"{GET} http://{host}/ || true" for host in hosts), fields=fields)
 
 
 def refused(result: RunResult) -> list[str]:
@@ -114,7 +141,7 @@ def test_an_ignored_host_stays_refused_and_fails_nothing(quick_shop: Workspace) 
 def test_true_reaches_what_the_declared_tasks_list_and_no_more(quick_shop: Workspace) -> None:
     with Session() as session:
         place = _in(quick_shop, session)
-        wide = {"network": True, "deny_network": ("bad.test",)}
+        wide: dict[str, Any] = {"network": True, "deny_network": ("bad.test",)}
         before = reached(place, "a.test", **wide)
         assert (before.stdout, refused(before)) == (b"", ["a.test:80"]), shown(before)
         session.declare([place.request(network=("a.test", "bad.test")), place.request(network=("b.test",))])
@@ -128,22 +155,26 @@ def test_true_reaches_what_the_declared_tasks_list_and_no_more(quick_shop: Works
 
 def test_a_tasks_own_proxies_do_not_survive_and_lead_nowhere_else(quick_shop: Workspace, proxy: str) -> None:
     mine = dict.fromkeys(PROXIES, f"http://{proxy}") | {"JAVA_TOOL_OPTIONS": "-Dmine=1"}
-    result = quick_shop.run(f"{CURL} http://b.test/ || true; env", env=mine, fields={"network": ("a.test",)})
+    result = quick_shop.run(f"{GET} http://b.test/ || true; env", env=mine, fields={"network": ("a.test",)})
     found = dict(line.split("=", 1) for line in result.stdout.decode().splitlines() if "=" in line)
     assert {name: found[name] for name in PROXIES} == PROXIES
     assert found["JAVA_TOOL_OPTIONS"] == f"{JAVA_FLAGS} -Dmine=1"
     assert refused(result) == ["b.test:80"], shown(result)
     # the host's proxy itself is no way out
-    direct = quick_shop.run(f"{CURL} --noproxy '*' -x http://{proxy} http://b.test/ || true")
+    direct = quick_shop.run(f"{GET_THROUGH} http://{proxy} http://b.test/ || true")
     assert direct.stdout == b"", shown(direct)
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_git_goes_through_the_front_whatever_the_users_own_configuration_says(quick_shop: Workspace) -> None:
-    (quick_shop.home / ".gitconfig").write_text(
-        "[http]\n\tproxy = http://proxy.corp.test:8080\n[core]\n\tsshCommand = false\n"
-    )
+    (quick_shop.home / ".gitconfig").write_text("[http]\n\tproxy = http://proxy.corp.test:8080\n")
     result = quick_shop.run("git ls-remote http://code.test/x.git || true")
     assert refused(result) == ["code.test:80"], shown(result)
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None or not _has_an_account(), reason="ssh runs for users with an account")
+def test_git_has_ssh_go_through_the_front_too(quick_shop: Workspace) -> None:
+    (quick_shop.home / ".gitconfig").write_text("[core]\n\tsshCommand = false\n")
     result = quick_shop.run("git ls-remote ssh://git@code.test/x.git || true")
     assert [target.partition(":")[0] for target in refused(result)] == ["code.test"], shown(result)
 
@@ -182,7 +213,7 @@ def served(tmp_path: Path) -> Iterator[Path]:
         yield path
 
 
-KNOCK = """/usr/bin/python3 -c '
+KNOCK = f"""{_PYTHON} '
 import socket, sys
 s = socket.socket(socket.AF_UNIX)
 try:
@@ -223,3 +254,23 @@ def test_who_only_looks_up_a_user_or_a_host_is_not_reported(quick_shop: Workspac
 
 def _in(place: Workspace, session: Session) -> Workspace:
     return Workspace(session, place.base, place.root, place.project, place.home, place.observer)
+
+
+def test_the_tasks_of_one_invocation_are_the_run(workspace_factory: Callable[[Tree], Path]) -> None:
+    get = json.dumps(f"{GET} http://a.test/; true")
+    text = f"[tasks.wide.exec]\ncommand = {get}\nsandbox.allow.network = true\n"
+    text += '[tasks.narrow.exec]\ncommand = "true"\nsandbox.allow.network = ["a.test"]\n'
+    project = workspace_factory({"p/vx.toml": text}) / "p"
+
+    def run(*tasks: str) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "vxconf", "run", *tasks]
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        return subprocess.run(command, cwd=project, env=environment, capture_output=True, check=False)
+
+    alone = run("wide")
+    assert alone.returncode == 1, alone
+    assert b"deny network-outbound a.test:80 (not on the allow list)" in alone.stderr
+    assert b"vx.toml:" in alone.stderr
+    both = run("wide", "narrow")
+    assert both.returncode == 0, both
+    assert b"a.test" in both.stdout
