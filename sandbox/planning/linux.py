@@ -92,8 +92,11 @@ def _hide(request: Request, files: Files, tree: Tree, temp: str | None) -> None:
     if files.kind(temp_root) is Kind.DIRECTORY or (temp is not None and paths.at_or_under(temp, temp_root)):
         tree.hide(temp_root, "content", _TEMP_ROOT)
     for wall in request.walls:
-        if files.kind(wall.path) is not None:
-            tree.hide(wall.path, "absent", Origin(reason=f"{wall.reason} is a wall"))
+        there = files.kind(wall.path) is not None
+        # a cache that is not there yet may be made while the task runs, by another task even
+        if there or (wall.closed and paths.under(wall.path, request.config.workspace)):
+            place = wall.path if there else _first_missing(wall.path, files)
+            tree.hide(place, "absent", Origin(reason=f"{wall.reason} is a wall"))
     for wall in request.around:
         if files.kind(wall.path) is Kind.DIRECTORY:
             tree.hide(wall.path, "content", Origin(reason=f"{wall.reason} is a wall"))
@@ -101,6 +104,11 @@ def _hide(request: Request, files: Files, tree: Tree, temp: str | None) -> None:
         # a cover of all of /etc would be as many mounts again as the rest of a plan
         how: Hide = "over" if store.path in request.facts.secrets else "blank"
         tree.hide(store.path, how, Origin(reason=f"{store.reason} is closed unless a grant names it"))
+
+
+def _first_missing(path: str, files: Files) -> str:
+    above = [path, *paths.parents(path)]
+    return next(one for one in reversed(above) if files.kind(one) is None)
 
 
 def _only_what_starts(files: Files, tree: Tree) -> None:

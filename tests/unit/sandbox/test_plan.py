@@ -171,9 +171,15 @@ def test_a_write_grant_inside_a_wall_opens_just_that() -> None:
 
 
 def test_walls_that_do_not_exist_leave_a_grant_whole() -> None:
-    files = MemoryFiles.of("/mono/src/y")
-    plan = planned(files, workspace="/mono", project="/mono", read=("/mono/",), nested=["/mono/none"])
-    assert binds(plan) == [("/mono", False)]
+    files = MemoryFiles.of("/mono/src/y", "/mono/.vx/cache/", "/mono/.vx/tmp/")
+    plan = planned(files, workspace="/mono", project="/mono", read=("/mono/src/",), nested=["/mono/src/none"])
+    assert binds(plan) == [("/mono/src", False)]
+
+
+def test_a_cache_that_is_made_later_does_not_come_into_sight() -> None:
+    files = MemoryFiles.of("/mono/src/y", "/mono/sub/x")
+    plan = planned(files, workspace="/mono", project="/mono", read=("/mono/",), cache_dir="/mono/sub/made/later")
+    assert binds(plan) == [("/mono/src", False), ("/mono/sub/x", False)]
 
 
 def test_hits_of_a_pattern_stop_at_walls() -> None:
