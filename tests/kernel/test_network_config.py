@@ -264,7 +264,7 @@ def test_the_tasks_of_one_invocation_are_the_run(workspace_factory: Callable[[Tr
 
     def run(*tasks: str) -> subprocess.CompletedProcess[bytes]:
         command = [sys.executable, "-m", "vxconf", "run", *tasks]
-        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *filter(None, sys.path)])}
         return subprocess.run(command, cwd=project, env=environment, capture_output=True, check=False)
 
     alone = run("wide")
