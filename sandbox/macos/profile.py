@@ -15,7 +15,7 @@ from sandbox import paths
 from sandbox.errors import Refusal, RequestRefused
 from sandbox.planning.macos_model import At, Below, Expression, Matching, Plain, Rule
 from sandbox.planning.macos_patterns import BELOW, literal
-from sandbox.planning.ops import shown
+from sandbox.planning.ops import Origin, shown
 from sandbox.refusals import TOO_MUCH
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ LIMIT = 56_000
 _ENTRY = 8
 #: More of one rule's paths in one directory than this are put into one expression where the profile is too long.
 _FEW = 4
+
+_TOGETHER = Origin(reason="several grants and reasons in one, for the profile would be too long")
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # only what `shown` cannot have let through
@@ -49,7 +51,7 @@ def text(plan: MacPlan, *, tag: str = "vx") -> str:
         raise ValueError(tag)
     rules = plan.rules
     if weight(rules) > LIMIT:
-        rules = tuple(map(collapsed, rules))
+        rules = tuple(map(collapsed, _together(rules)))
     if (found := weight(rules)) > LIMIT:
         raise RequestRefused(
             (
@@ -109,6 +111,17 @@ def _bytes(one: Filter) -> bytes:
         case _:
             said = one.describe()
     return said.encode("utf-8", "surrogateescape")
+
+
+def _together(rules: Iterable[Rule]) -> Iterator[Rule]:
+    """The same rules, neighbours that do alike in one, whatever each is there for."""
+    for (action, operations), alike in itertools.groupby(rules, key=lambda rule: (rule.action, rule.operations)):
+        every = list(alike)
+        if len(every) == 1 or not all(rule.filters for rule in every):
+            yield from every
+            continue
+        filters = tuple(dict.fromkeys(itertools.chain.from_iterable(rule.filters for rule in every)))
+        yield Rule(action=action, operations=operations, filters=filters, origin=_TOGETHER)
 
 
 def collapsed(rule: Rule) -> Rule:

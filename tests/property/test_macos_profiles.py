@@ -104,7 +104,8 @@ def _difference(path: str, reaches: tuple[Reach, Reach], asked: Request, files: 
         if kind is None and mac.reach(real, directory=False) is Reach.READ:
             return "made later"
         rule = mac.decided_by(real, "file-read-metadata")
-        if kind is Kind.DIRECTORY and rule is not None and all(_only_itself(one) for one in rule.filters):
+        covering = [one for one in rule.filters if one.covers(real, directory=True)] if rule is not None else []
+        if kind is Kind.DIRECTORY and covering and all(map(_only_itself, covering)):
             return "a directory on the way"
     return ""
 
