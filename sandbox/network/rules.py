@@ -23,7 +23,7 @@ class _List:
         for pattern in self.patterns:
             # the form of what clients present: an address inside another is itself
             host = domains.presented(pattern.host) if pattern.host else ""
-            self._by_host.setdefault(host, []).append(pattern._replace(host=host))
+            self._by_host.setdefault(host, []).append(domains.Pattern(host, pattern.wildcard, pattern.port))
 
     def about(self, host: str) -> list[domains.Pattern]:
         """The patterns that mean a host at some port."""
