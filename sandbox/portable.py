@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sandbox import canonical, globs, paths, refusals, request, results
 from sandbox.contract import VERSION, ResolvedSandboxConfig
 from sandbox.errors import Refusal, RequestRefused
+from sandbox.outputs import Declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -73,6 +74,10 @@ def request_to_json(attempt: Request) -> str:
         "dependencyReported": [_out(path, places) for path in given.dependency_reported],
         "cacheDir": None if given.cache_dir is None else _out(given.cache_dir, places),
         "links": [[_out(place, places), _link_text(target, places)] for place, target in given.links],
+        "declared": {
+            "own": _patterns_out(attempt.declared.own, places),
+            "upstream": [[task, _patterns_out(made, places)] for task, made in attempt.declared.upstream],
+        },
     }
     return _dump("request", {"config": _config(config, home), "given": told})
 
@@ -114,7 +119,35 @@ def request_from_json(text: str, *, workspace: str, facts: HostFacts, files: Fil
         dependency_reported=many("dependencyReported"),
         cache_dir=None if given["cacheDir"] is None else one(given["cacheDir"], "cacheDir"),
         links=[(one(place, "links"), _link_target(target, places)) for place, target in links],
+        declared=_declared_in(given["declared"], places),
     )
+
+
+def _patterns_out(patterns: tuple[str, ...], places: Places) -> list[str]:
+    """Absolute output patterns; the mark of one that takes files back stays before the anchor."""
+    escaped = _escaped(places)
+    return [f"!{_out(p[1:], escaped)}" if p.startswith("!") else _out(p, escaped) for p in patterns]
+
+
+def _declared_in(data: object, places: Places) -> Declared:
+    escaped = _escaped(places)
+
+    def patterns(value: object) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(pattern, str) for pattern in value):
+            raise _malformed("given.declared", '"given.declared" holds something that is no list of patterns')
+        return tuple(
+            f"!{_in(p[1:], escaped, 'given.declared')}" if p.startswith("!") else _in(p, escaped, "given.declared")
+            for p in value
+        )
+
+    upstream = data.get("upstream") if isinstance(data, dict) else None
+    if not isinstance(data, dict) or not isinstance(upstream, list) or not all(map(_is_made, upstream)):
+        raise _malformed("given.declared", '"given.declared" is not an object with own and upstream')
+    return Declared(own=patterns(data.get("own")), upstream=tuple((task, patterns(made)) for task, made in upstream))
+
+
+def _is_made(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)  # noqa: PLR2004  a pair
 
 
 def result_to_json(result: RunResult, places: Places) -> str:
@@ -339,7 +372,7 @@ def _value(annotation: str, data: Any, text: Callable[[str], str]) -> Any:
     return text(data) if isinstance(data, str) else data
 
 
-_TOLD = {"keyed", "nested", "dependencyOutputs", "dependencyReported", "cacheDir", "links"}
+_TOLD = {"keyed", "nested", "dependencyOutputs", "dependencyReported", "cacheDir", "links", "declared"}
 
 
 def places_of(config: ResolvedSandboxConfig, *, home: str) -> Places:

@@ -14,6 +14,7 @@ from sandbox import globs, portable, results
 from sandbox.contract import Access, Ignore, Intent, ResolvedSandboxConfig
 from sandbox.errors import RequestRefused
 from sandbox.facts import Kind
+from sandbox.outputs import Declared, anchored
 from sandbox.portable import Places
 from sandbox.request import Request, build
 from tests.property.strategies import FACTS, HOME, WORKSPACE, Case, any_names, cases
@@ -63,6 +64,10 @@ def built(case: Case) -> Request | None:
             files=case.files,
             facts=FACTS,
             nested=given_["nested"],
+            declared=Declared(
+                own=anchored(given_["project"], ("dist/**", "!dist/*.map", "{a,b}/[x].js")),
+                upstream=(("libs/money#build", anchored(f"{WORKSPACE}/libs/money", ("out", "!out/x"))),),
+            ),
         )
     except RequestRefused:
         return None
