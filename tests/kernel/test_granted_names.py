@@ -19,7 +19,7 @@ import pytest
 from sandbox import RequestRefused, Session
 from tests.conftest import REPOSITORY, make_tree
 from tests.kernel.conftest import Link, Workspace, shown, violated
-from tests.support.observers import OBSERVERS
+from tests.support.observers import ANSWERING
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sandbox import RunResult
 
 
-@pytest.fixture(params=OBSERVERS[:2])
+@pytest.fixture(params=ANSWERING)
 def observer(request: pytest.FixtureRequest) -> str:
     """Those that can answer a call."""
     return str(request.param)

@@ -11,6 +11,8 @@ import pytest
 from sandbox import setaside
 from sandbox.executed import Executed, existing
 from sandbox.host import HostFiles
+from sandbox.planning.model import Plan
+from sandbox.planning.ops import Origin, ReadOnlyRoot
 from tests.conftest import make_tree
 from tests.redteam.conftest import Box, shown
 from tests.support.observers import ANSWERING
@@ -95,9 +97,14 @@ def test_what_is_set_aside_is_never_reached_through_a_link(base: Path, monkeypat
         return found
 
     monkeypatch.setattr("sandbox.setaside.existing", swapped)
-    told = setaside.set_aside(
-        Executed(roots=(str(root / "out"),)), workspace=str(root), temp_root=str(base / "temp"), files=HostFiles()
+    plan = Plan(
+        operations=(ReadOnlyRoot(path="/", origin=Origin(reason="a test")),),
+        workspace=str(root),
+        project=str(root),
+        executed=Executed(roots=(str(root / "out"),)),
     )
+    shelf = setaside.Shelf(str(base / "temp"))
+    told = setaside.set_aside(plan, workspace=str(root), shelf=shelf, files=HostFiles())
     assert [violation.path for violation in told] == [str(root / "out/a/.bashrc"), str(root / "out/b/.vscode")]
     assert all("could not be moved away" in violation.line for violation in told)
     assert (mine / ".bashrc").read_text() == (mine / ".vscode/x").read_text() == "mine\n"
