@@ -2,7 +2,7 @@
 
 .POSIX:
 .NOTPARALLEL:
-.PHONY: help run test lint types contracts fresh unit kernel ordinary-user bench docs clean test-tools
+.PHONY: help run test lint types contracts fresh unit kernel mac ordinary-user bench docs clean test-tools
 
 VENV = .venv
 BIN = $(VENV)/bin
@@ -19,6 +19,7 @@ help:
 	@echo "make fresh          generated files match what they are generated from"
 	@echo "make unit           tests that need no sandbox"
 	@echo "make kernel         tests in real sandboxes"
+	@echo "make mac            (on a Mac) tests of profiles in the system's own hands"
 	@echo "make ordinary-user  (as root) the same once more without privileges"
 	@echo "make bench          prints ratios, asserts nothing"
 	@echo "make docs           generate docs and validators from the schema"
@@ -64,6 +65,9 @@ unit: $(INSTALLED)
 
 kernel: test-tools
 	$(PYTEST) $(PARALLEL) -m kernel tests
+
+mac: $(INSTALLED)
+	$(PYTEST) -m mac tests
 
 ordinary-user: test-tools
 	PYTHON=$(BIN)/python scripts/as-ordinary-user $(PARALLEL) -m kernel tests

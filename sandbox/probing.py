@@ -8,6 +8,7 @@ import re
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from sandbox.session import Session
 from sandbox.tools import find_bwrap
 
 if TYPE_CHECKING:
-    from sandbox.contract import Observer, RunResult
+    from sandbox.contract import Observer, Platform, RunResult
 
 #: `--disable-userns` came with it.
 OLDEST_BWRAP = (0, 8)
@@ -30,6 +31,8 @@ OLDEST_KERNEL = (5, 12)
 KILLABLE_KERNEL = (5, 19)
 
 _REASON_LIMIT = 500
+#: Without these nothing runs, on the one system or the other.
+_NEEDED = ("kernel", "bubblewrap", "user namespaces", "sandbox-exec", "not sandboxed itself", "temporary")
 _SYSCTLS = (
     (
         "/proc/sys/user/max_user_namespaces",
@@ -87,19 +90,31 @@ class HostReport:
 
 def probe() -> HostReport:
     """Ask the machine; takes tens of milliseconds and leaves nothing behind."""
-    if host_facts().platform != "linux":
-        cause = "this version runs sandboxes on Linux only"
-        failed = Probe(name="platform", ok=False, found=platform.system(), cause=cause, fix="run it on Linux")
+    if host_facts().platform == "macos":
+        return _reported(_of_a_mac(), "macos")
+    if sys.platform != "linux":
+        cause = "sandboxes run on Linux and macOS only"
+        failed = Probe(name="platform", ok=False, found=platform.system(), cause=cause, fix="run it on one of them")
         return HostReport(available=False, reason=cause, observer="none", probes=(failed,))
     probes = [_kernel(), _bwrap(), _user_namespaces(), _fuse(), _temporary(), _strace(), _ipv6()]
-    result, error = _trial()
+    return _reported(probes, "linux")
+
+
+def _of_a_mac() -> list[Probe]:
+    from sandbox.macos.probes import found  # noqa: PLC0415  nothing of it is needed elsewhere
+
+    return [Probe(name=o.name, ok=not o.cause, found=o.found, cause=o.cause, fix=o.fix) for o in found()]
+
+
+def _reported(probes: list[Probe], where: Platform) -> HostReport:
+    result, error = _trial(where)
     ok = result is not None and result.exit_code == 0 and result.started
     if ok and result is not None:
         observer = result.observer
         found = f"a sandboxed true ran, observed by {observer}"
         probes.append(Probe(name="sandbox", ok=True, found=found))
         return HostReport(available=True, reason="", observer=observer, probes=tuple(probes))
-    causes = [p for p in probes if not p.ok and p.name in ("kernel", "bubblewrap", "user namespaces", "temporary")]
+    causes = [p for p in probes if not p.ok and p.name in _NEEDED]
     reason = error or (" ".join(result.refusals) if result else "") or "a sandboxed true failed"
     fix = causes[0].fix if causes else "set VXCONF_DEBUG=1 and run a task for the engine's own words"
     reason = reason[:_REASON_LIMIT]
@@ -107,13 +122,13 @@ def probe() -> HostReport:
     return HostReport(available=False, reason=reason, observer="none", probes=tuple(probes))
 
 
-def _trial() -> tuple[RunResult | None, str]:
+def _trial(where: Platform) -> tuple[RunResult | None, str]:
     """One sandboxed `true`, built as every run is."""
     try:
         with tempfile.TemporaryDirectory(prefix="vxconf-probe-") as made, Session() as session:
             root = os.path.realpath(made)
             request = session.request(
-                ResolvedSandboxConfig(platform="linux", workspace=root, project=root), workspace_root=root
+                ResolvedSandboxConfig(platform=where, workspace=root, project=root), workspace_root=root
             )
             return session.run(request, command="true", timeout=60), ""
     except SandboxError as error:

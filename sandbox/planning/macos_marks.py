@@ -143,8 +143,8 @@ class Marks:
             self.refusals.append(writes.not_canonical(grant, base, name, self.files))
             return
         origin = Origin(field=name)
-        if self._walled(base):
-            # what a pattern finds in a wall was matched, not named
+        if self._walled(base) or self.files.kind(base) not in {None, Kind.DIRECTORY}:
+            # what a pattern finds in a wall was matched, not named; in a file it finds nothing
             self.inert.append((name, grant))
             return
         if ".." in paths.parts(grant):

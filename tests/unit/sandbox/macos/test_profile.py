@@ -243,7 +243,7 @@ def test_a_terminal_of_its_own() -> None:
 @pytest.mark.parametrize("name", ['a"b', "a)", "a b", "", "a\n"])
 def test_a_name_that_is_none_is_refused_by_field_and_value(field: str, name: str) -> None:
     with pytest.raises(RequestRefused) as refused:
-        _profile(**{field: (name,)})
+        _profile(**{field: (name,)})  # type: ignore[arg-type]
     (one,) = refused.value.refusals
     assert one.field in {"systemInfo[0]", "machLookup[0]"}
     assert repr(name) in one.message

@@ -1,0 +1,56 @@
+"""EFFECT: what a Mac can do, asked of the programs a run needs."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import NamedTuple
+
+from sandbox import temporary
+from sandbox.errors import SandboxError
+from sandbox.host import host_facts
+from sandbox.macos import tools
+
+
+class Found(NamedTuple):
+    """One thing asked; `cause` and `fix` are empty where it is as it should be."""
+
+    name: str
+    found: str
+    cause: str = ""
+    fix: str = ""
+
+
+def found() -> tuple[Found, ...]:
+    """Everything a run needs, in the order it needs it."""
+    system = tools.SYSTEM
+    return (
+        Found("macOS", platform.mac_ver()[0] or platform.system()),
+        _program("sandbox-exec", system.sandbox_exec, "no task can be walled in without it"),
+        _nested(system),
+        _program("log", system.log, "a task's denials are not heard of without it, so none passes"),
+        _temporary(),
+    )
+
+
+def _program(name: str, path: str, cause: str) -> Found:
+    if os.access(path, os.X_OK):
+        return Found(name, path)
+    return Found(name, "absent", cause, f"restore {path}, which is a part of macOS")
+
+
+def _nested(system: tools.Tools) -> Found:
+    try:
+        tools.check(system)
+    except SandboxError as error:
+        return Found("not sandboxed itself", "a second sandbox was refused", error.message, error.hint)
+    return Found("not sandboxed itself", "a process can be walled in")
+
+
+def _temporary() -> Found:
+    root = host_facts().temp_root
+    try:
+        temporary.remove(temporary.make(root))
+    except SandboxError as error:
+        return Found("temporary", root, error.message, error.hint)
+    return Found("temporary", root)
