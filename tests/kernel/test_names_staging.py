@@ -162,7 +162,7 @@ def test_matching_directories_are_served_whole(shop: NamedWorkspace) -> None:
     assert shop.text("gen/other.py/anything") == "1\n"
 
 
-def test_host_edits_are_seen_within_two_seconds_and_lose_nothing(shop: NamedWorkspace) -> None:
+def test_host_edits_are_seen_soon_and_lose_nothing(shop: NamedWorkspace) -> None:
     os.mkdir(shop.path("dist"))
     shop.put("dist/f", "one")
     shop.put("dist/log", "")
@@ -171,9 +171,11 @@ import os, sys, time
 print(open('dist/f').read(), flush=True)
 fd = os.open('dist/f', os.O_RDONLY)
 log = os.open('dist/log', os.O_WRONLY | os.O_APPEND)
-seen = set()
-end = time.monotonic() + 6
-while time.monotonic() < end and len(seen) < 3:
+seen, turns = set(), 0
+open('dist/began', 'w').close()
+end = time.monotonic() + 40
+while time.monotonic() < end and (len(seen) < 3 or turns <= 20):
+    turns += 1
     if os.path.exists('dist/new'): seen.add('new')
     if open('dist/f').read() == 'two, and longer': seen.add('replaced')
     if os.pread(fd, 100, 0) == b'grown in place': seen.add('in place')
@@ -185,7 +187,9 @@ print(sorted(seen), 'gone' if not os.path.exists('dist/away') else 'there')
     shop.put("dist/away", "")
 
     def edit() -> None:
-        time.sleep(0.5)
+        end = time.monotonic() + 40
+        while not os.path.exists(shop.path("dist/began")) and time.monotonic() < end:
+            time.sleep(0.02)
         with open(shop.path("dist/f"), "r+", encoding="utf-8") as file:
             file.write("grown in place")
         for _ in range(20):
