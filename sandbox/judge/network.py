@@ -41,10 +41,14 @@ class Connections:
         self._told: set[str] = set()
         self._hosts: list[tuple[str, str]] = []
         self._sockets: list[str] = []
+        self._notes: dict[str, str] = {}
 
     def take(self, access: Access) -> Violation | None:
         """The violation a refused connection is; `None` for one that was let through, ignored or told before."""
         if not access.refused:
+            # let through and answered by nobody: what is to be said of it helps a task that failed
+            if access.reason and access.operation == OUTBOUND:
+                self._notes.setdefault(access.asked, access.reason)
             return None
         return self._host(access) if access.operation == OUTBOUND else self._socket(access)
 
@@ -99,8 +103,13 @@ class Connections:
             withheld=tuple(dict.fromkeys((*fix.withheld, *withheld))),
         )
 
-    def hints(self) -> tuple[Hint, ...]:
-        """Notes on the targets for which there is no entry to suggest."""
+    def hints(self, others: Iterable[Hint] = ()) -> tuple[Hint, ...]:
+        """Notes on the targets for which there is no entry to suggest.
+
+        Args:
+            others: what is told already, perhaps of the same port.
+        """
+        told = "\n".join(hint.line for hint in others)
         notes = [
             f"{spelling.shown(target)} is an address of the machine's own surroundings, such as hand out its"
             " credentials: no entry is suggested for it"
@@ -108,6 +117,11 @@ class Connections:
             if never_suggested(target)
         ]
         notes += map(self._about, self._sockets)
+        notes += (
+            f"{spelling.shown(target)}: {reason}"
+            for target, reason in self._notes.items()
+            if f'"localhost:{target.rpartition(":")[2]}"' not in told
+        )
         return tuple(Hint(line=self._boundary.mask(note)) for note in notes)
 
     def _about(self, path: str) -> str:

@@ -194,4 +194,5 @@ class Judge:
 
     def hints(self, after: Aftermath) -> tuple[Hint, ...]:
         """Notes for an attempt that failed, by its command or by a violation; a pass asks for none."""
-        return (*hints(self.seen, self._boundary, after), *self._connections.hints())
+        notes = hints(self.seen, self._boundary, after)
+        return (*notes, *self._connections.hints(notes))

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from sandbox.contract import Access, Ignore, Intent, Violation
+from sandbox.contract import Access, Hint, Ignore, Intent, Violation
 from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.network import Connections, never_suggested
@@ -253,3 +253,16 @@ def test_a_refused_connection_is_reason_enough_for_a_failure() -> None:
     assert any("own directory" in hint.line for hint in whole.hints(Aftermath(cwd=P)))
     assert whole.take(dial("files.test:443")) is not None
     assert not any("own directory" in hint.line for hint in whole.hints(Aftermath(cwd=P)))
+
+
+def test_what_there_is_to_note_of_a_dial_that_nobody_answered_is_told_once_beside_a_failure() -> None:
+    asked = judge()
+    reason = 'the host listens on this port, which allow.network = ["localhost:5432"] would open'
+    for target in ("127.0.0.1:5432", "127.0.0.1:5432"):
+        assert asked.take(dial(target, reason, refused=False)) is None
+    (hint,) = asked.hints()
+    assert hint.line == f"127.0.0.1:5432: {reason}"
+    assert asked.completed(None) is None
+    other = Hint(line='nothing listens inside: allow.network = ["localhost:5432"] lets it reach the host\'s')
+    assert asked.hints((other,)) == ()
+    assert asked.hints((Hint(line='allow.network = ["localhost:54321"]'),)) != ()
