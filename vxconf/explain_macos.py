@@ -32,6 +32,7 @@ DIFFERENCES = (
     "on the way: on macOS a directory that leads to a grant lists all its names; on Linux those that are granted",
     "the root: on macOS the workspace root lists nothing; on Linux what is granted in it",
     "closed: on macOS a wall or a credential store is refused whole; on Linux an empty directory stands in its place",
+    "special files: on macOS a pattern covers sockets, pipes and devices as well; on Linux files and directories",
     "beside a name: on macOS a task makes nothing beside a granted name; on Linux what it makes goes with the run",
     "other spellings: on macOS what is closed is closed in every case and Unicode form, where they differ as well",
     "repositories: on macOS no task makes, moves or removes a .git or .claude where it may write around it",

@@ -103,6 +103,8 @@ def _difference(path: str, reaches: tuple[Reach, Reach], asked: Request, files: 
     if reaches == (Reach.HIDDEN, Reach.READ):
         if kind is None and mac.reach(real, directory=False) is Reach.READ:
             return "made later"
+        if kind is Kind.OTHER:
+            return "a special file that a pattern matches"
         rule = mac.decided_by(real, "file-read-metadata")
         covering = [one for one in rule.filters if one.covers(real, directory=True)] if rule is not None else []
         if kind is Kind.DIRECTORY and covering and all(map(_only_itself, covering)):
