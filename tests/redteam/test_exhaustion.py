@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import time
 
+import pytest
+
 from sandbox import Session
 from tests.redteam.conftest import Box, shown, violated
+from tests.support.observers import ANSWERING
 
 
 def test_a_warden_without_descriptors_still_reads_who_asks_and_refuses(box: Box) -> None:
@@ -53,3 +57,18 @@ def test_callers_that_die_in_pages_that_go_hang_nobody(box: Box) -> None:
     assert (box.project / "dist").stat().st_size == 0
     assert (box.project / "secret.txt").read_text() == "the secret\n"
     assert not (box.root / ".vx").exists()
+
+
+@pytest.mark.parametrize("each_box", ANSWERING, indirect=True)
+def test_heaps_of_names_and_files_larger_than_any_disk_are_no_end_of_a_run(each_box: Box) -> None:
+    each_box.write = ("dist",)
+    count = 4_000 if each_box.observer == "mask" else 2_000
+    told, result = each_box.attack("heaps", count, timeout=300)
+    assert (result.exit_code, result.trace) == (0, "complete"), shown(result)
+    assert told.pop("listed") == count
+    assert (told.pop("size"), told.pop("written"), told.pop("read")) == (0, 10, "still here")
+    # a file system that holds such a file lets it be cut to that size, as a sparse one
+    assert told.pop("cut to 1 EiB") in (None, "EFBIG", "EINVAL")
+    assert told.pop("write far out") in (1, "EFBIG", "EINVAL", "ENOSPC")
+    assert set(told.values()) <= {"ENOSPC", "EFBIG", "EINVAL", "EOPNOTSUPP"}, told
+    assert len(os.listdir(each_box.project / "dist")) == count // 1000 + 1
