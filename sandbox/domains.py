@@ -25,6 +25,9 @@ _URL = r"([a-zA-Z][a-zA-Z0-9+.-]*)://(?:[^/@]*@)?([^/?#]*)"
 
 # one program's host is another's user, path, zone or escape
 _NEVER = frozenset(" /\\@?#%*,;<>\"'`{}|^&=+()!$~")
+#: This machine itself, as a task spells it.
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
 _MAX_PORT = 65535
 _MAX_NAME = 253
 _SCHEME_PORTS = {"https": 443, "http": 80, "ssh": 22, "ftp": 21, "postgres": 5432, "postgresql": 5432, "redis": 6379}
@@ -53,6 +56,11 @@ class Pattern(NamedTuple):
         if self.wildcard:
             host = f"*.{host}" if host else "*"
         return host if self.port is None else f"{host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether it names this machine itself."""
+        return self.host in LOOPBACK and not self.wildcard
 
     def matches(self, host: str, port: int | None) -> bool:
         """Whether it covers a host in canonical form; a port of `None` asks for every port.

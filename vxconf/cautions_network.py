@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from sandbox import sockets
 from sandbox.domains import PatternRefused, check_pattern, is_address
 from sandbox.facts import Kind
-from sandbox.network import policies
-from sandbox.network.rules import USUAL_PORTS
 from vxconf.diagnostics import CODES, Diagnostic, dotted, quoted
 
 if TYPE_CHECKING:
@@ -103,22 +101,27 @@ def _opens_more(pattern: Pattern, above: Pattern) -> bool:
     """Whether an entry with a port does what a wider one without does not: it is dialled without a proxy."""
     if pattern.port is None or above.port is not None:
         return False
-    return policies.is_loopback(pattern) or pattern.port not in USUAL_PORTS
+    from sandbox.network.rules import USUAL_PORTS  # noqa: PLC0415  start-up time: few lists name a host twice
+
+    return pattern.is_loopback or pattern.port not in USUAL_PORTS
 
 
 def _own_ports(block: SandboxModel, allowed: _Listed) -> Iterator[_Found]:
     own = block.local_binding if isinstance(block.local_binding, tuple) else ()
     for pattern, entry in allowed:
-        if policies.is_loopback(pattern) and pattern.port in own:
+        if pattern.is_loopback and pattern.port in own:
             what = f"opens nothing of the host's: allow.localBinding makes {pattern.port} the task's own port"
             yield "VX411", entry, what, "remove one of the two"
 
 
 def _credentials(allowed: _Listed) -> Iterator[_Found]:
+    addresses = [(pattern, entry) for pattern, entry in allowed if is_address(pattern.host)]
+    if not addresses:
+        return
     from sandbox.network.guard import kind  # noqa: PLC0415  start-up time: few blocks list an address
 
-    for pattern, entry in allowed:
-        if is_address(pattern.host) and "metadata" in kind(pattern.host, frozenset()):
+    for pattern, entry in addresses:
+        if "metadata" in kind(pattern.host, frozenset()):
             yield "VX405", entry, "opens the metadata service, which hands out this machine's keys", "leave it out"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sandbox import globs
+from sandbox import domains, globs
 from sandbox.domains import check_pattern
 from sandbox.errors import NotStarted
 from sandbox.network.policy import Policy, Upstream
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sandbox.domains import Pattern
 
 #: The hosts whose ports a task dials directly, and which no front stands before.
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+LOOPBACK = domains.LOOPBACK
 
 _PROXY = re.compile(r"(?:http://)?(?:[^/@\s]+@)?(?:\[[0-9A-Fa-f:.]+\]|[^/@:\s\[\]]+)(?::[0-9]+)?/*\Z")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -96,7 +96,7 @@ def host_ports(config: ResolvedSandboxConfig) -> tuple[int, ...]:
 
 def is_loopback(pattern: Pattern) -> bool:
     """Whether a pattern names this machine itself."""
-    return pattern.host in LOOPBACK and not pattern.wildcard
+    return pattern.is_loopback
 
 
 def published(config: ResolvedSandboxConfig) -> tuple[int, ...]:
