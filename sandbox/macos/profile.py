@@ -129,7 +129,8 @@ def collapsed(rule: Rule) -> Rule:
     kept: list[Filter] = []
     alike: dict[tuple[type[Filter], str], list[str]] = {}
     for one in rule.filters:
-        if isinstance(one, (At, Below)) and one.path != "/":
+        few = isinstance(one, At) and one.only_directories
+        if isinstance(one, (At, Below)) and one.path != "/" and not few:
             alike.setdefault((type(one), paths.parent(one.path)), []).append(paths.name(one.path))
         else:
             kept.append(one)
@@ -165,6 +166,8 @@ def _message(tag: str) -> str:
 
 def _filter(one: Filter) -> tuple[str, ...]:
     match one:
+        case At(path=path, only_directories=True):
+            return (f"(require-all (literal {quoted(path)}) (vnode-type DIRECTORY))",)
         case At(path=path):
             return (f"(literal {quoted(path)})",)
         case Below(path=path):

@@ -102,7 +102,8 @@ class Marks:
             # Bun read the root's own package.json where it saw it listed
             operation = LOOK if walled or place == self.request.config.workspace else READ
             if any(paths.at_or_under(place, one) for one in self._hidden):
-                rule = Rule(action="allow", operations=(operation,), filters=(At(path=place),), origin=origin)
+                at = At(path=place, only_directories=True)
+                rule = Rule(action="allow", operations=(operation,), filters=(at,), origin=origin)
                 self._add(place, _ENTER, rule)
 
     def read(self, entry: str, name: str) -> None:

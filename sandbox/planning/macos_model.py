@@ -48,13 +48,17 @@ class Filter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class At(Filter):
-    """One path, and nothing below it."""
+    """One path, and nothing below it.
+
+    Attributes:
+        only_directories: whether another file there is not meant.
+    """
 
     path: str
+    only_directories: bool = False
 
     def covers(self, path: str, *, directory: bool) -> bool:
-        del directory
-        return path == self.path
+        return path == self.path and (directory or not self.only_directories)
 
     def describe(self) -> str:
         return f"{shown(self.path)} itself"
