@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
 
 _BACKLOG = 1024
 _FREEBIND4, _FREEBIND6 = 15, 78
-_SETTINGS = "/etc/resolv.conf"
 # with no domain of the host's tried after a name, only what was asked for is told
 _RESOLVER = f"nameserver {LOOPBACK}\nsearch .\n"
+_HOSTS = f"{LOOPBACK} localhost {{}}\n{LOOPBACK6} localhost ip6-localhost ip6-loopback\n"
+_ORDINARY = re.compile(r"[A-Za-z0-9.-]+")
 
 
 def usual() -> list[socket.socket]:
@@ -81,26 +83,31 @@ def at(places: Iterable[tuple[str, int]]) -> list[socket.socket]:
 
 
 def name_resolver() -> None:
-    """Have programs in the current mount namespace ask the front for names.
+    """Have programs in the current mount namespace ask the front for names, those the host itself lists as well.
 
     Where there is no such file, or a link to nothing, they ask this machine by themselves.
     """
-    if not os.path.exists(_SETTINGS):
+    host = os.uname().nodename
+    texts = {"/etc/resolv.conf": _RESOLVER, "/etc/hosts": _HOSTS.format(host if _ORDINARY.fullmatch(host) else "")}
+    shown = {path: text for path, text in texts.items() if os.path.exists(path)}
+    if not shown:
         return
     mount = kernel.new_mount("tmpfs", {"mode": "0755", "size": "64k"})
     try:
-        name = "resolv.conf"
-        file = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o444, dir_fd=mount)
-        try:
-            os.write(file, _RESOLVER.encode("ascii"))
-        finally:
-            os.close(file)
-        tree = kernel.clone_tree(mount, name)
-        try:
-            kernel.set_mount_attributes(tree, "", add=kernel.MOUNT_ATTR_RDONLY)
-            kernel.attach_mount_at(tree, os.path.realpath(_SETTINGS))
-        finally:
-            os.close(tree)
+        for path, text in shown.items():
+            name = os.path.basename(path)
+            file = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o444, dir_fd=mount)
+            try:
+                os.write(file, text.encode("ascii"))
+            finally:
+                os.close(file)
+        kernel.set_mount_attributes(mount, "", add=kernel.MOUNT_ATTR_RDONLY)
+        for path in shown:
+            tree = kernel.clone_tree(mount, os.path.basename(path))
+            try:
+                kernel.attach_mount_at(tree, os.path.realpath(path))
+            finally:
+                os.close(tree)
     finally:
         os.close(mount)
 
