@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from sandbox.request import Request
 
 
+#: Observers that let every call go on.
+_WITHOUT_ANSWERS = ("none", "strace")
+
+
 class Runner(Protocol):
     """The part of a session a run needs."""
 
@@ -105,6 +109,7 @@ class Run:
         held: making.Held | None = None
         try:
             planned = linux.plan(self._request, Snapshot(), temp=temp, served=serving(observer))
+            asked = observer
             if planned.held:
                 observer = _watched(planned, observer)
             if planned.granted:
@@ -141,12 +146,12 @@ class Run:
                 network=policies.policy(config, temp=temp, declared=self._session.declared, host=os.environ),
             )
             report = self._attempts(spec, judge)
-            if observer == "auto" and report.failed is not None and report.failed.unheard:
+            if asked == "auto" and report.failed is not None and report.failed.unheard:
                 making.take_back(made)
                 raise observing.Unheard(report.failed.reason)
             if report.started is not None:
                 leftovers = report.finished.leftovers if report.finished is not None else ()
-                self._clear(planned, judge, leftovers, before)
+                self._clear(planned, judge, leftovers, before, answered=observer not in _WITHOUT_ANSWERS)
             if report.started is None:
                 making.take_back(made)
             after = surroundings.aftermath(cwd, report.tail)
@@ -165,7 +170,9 @@ class Run:
             if held is not None:
                 held.release()
 
-    def _clear(self, planned: Plan, judge: Judge, leftovers: tuple[str, ...], before: frozenset[str]) -> None:
+    def _clear(
+        self, planned: Plan, judge: Judge, leftovers: tuple[str, ...], before: frozenset[str], *, answered: bool
+    ) -> None:
         """Take away what the task left where it may leave nothing."""
         shelf, files = setaside.Shelf(self._request.facts.temp_root), HostFiles()
         root = self._request.workspace_root
@@ -176,7 +183,7 @@ class Run:
                 self._tell(judge.left(path))
             elif os.path.lexists(path):
                 self._tell(judge.left(path, fate=shelf.put(path)))
-        if self._options.get("observer") == "none":
+        if not answered:
             for path in setaside.unknown(planned, files, before):
                 self._tell(judge.left(path, fate="stays, for nobody saw who made it"))
 
@@ -249,7 +256,7 @@ def serving(observer: str) -> bool:
 
 def _watched(planned: Plan, observer: str) -> str:
     """The observer that answers for held directories; without one, mounts alone must be enough."""
-    if observer not in ("none", "strace"):
+    if observer not in _WITHOUT_ANSWERS:
         return "notify"
     kept = setaside.beside(planned)
     if kept:

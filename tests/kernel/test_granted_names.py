@@ -372,3 +372,25 @@ def test_without_dev_fuse_names_are_held_and_the_result_says_weaker(
     assert (result.exit_code, result.observer, result.protections.filesystem) == (0, "notify", "weaker"), shown(result)
     assert _tree(quick_shop.root) == sorted([*before, "apps/shop/new", "apps/shop/new/out.txt"])
     assert quick_shop.run("true", write=["out/"]).protections.filesystem == "full"
+
+
+@pytest.mark.parametrize("watching", ["none", "strace"])
+def test_who_answers_no_call_is_given_only_directories_that_hold_nothing_else(
+    quick_shop: Workspace, watching: str
+) -> None:
+    if watching == "strace" and shutil.which("strace") is None:
+        pytest.skip("strace is not installed here")
+    result = quick_shop.run("true", write=["out.txt"], observer=watching)
+    assert (result.exit_code, result.started) == (125, False)
+    assert f"the observer {watching} keeps no task from {quick_shop.project}/conf" in result.refusals[0]
+    assert "trailing slash" in result.refusals[0]
+    result = quick_shop.run("echo x > new/out.txt", write=["new/out.txt"], observer=watching)
+    assert (result.exit_code, result.protections.filesystem) == (0, "weaker"), shown(result)
+    assert quick_shop.text("new/out.txt") == "x\n"
+
+
+def test_what_nobody_saw_being_made_beside_a_name_is_told_and_stays(quick_shop: Workspace) -> None:
+    result = quick_shop.run("echo x > new/junk", write=["new/out.txt"], observer="none")
+    assert (result.exit_code, violated(result, quick_shop.project)) == (1, [("write", "new/junk")]), shown(result)
+    assert "stays, for nobody saw who made it" in result.violations[0].line
+    assert quick_shop.text("new/junk") == "x\n"
