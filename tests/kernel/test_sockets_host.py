@@ -48,10 +48,14 @@ def observer(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def outside() -> Iterator[Path]:
-    """A directory of the host's beside everything of the task, its path short enough for sockets in it."""
-    directory = tempfile.mkdtemp(prefix="vxh", dir="/tmp")
-    yield Path(directory)
+def outside(places: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory of the host's beside everything of the task, and one for that; short enough for sockets in them."""
+    assert places.is_dir()
+    directory = Path(tempfile.mkdtemp(prefix="vxh", dir="/tmp"))
+    (directory / "temp").mkdir()
+    (directory / "host").mkdir()
+    monkeypatch.setenv("VX_TMPDIR", str(directory / "temp"))
+    yield directory / "host"
     shutil.rmtree(directory)
 
 

@@ -1,0 +1,137 @@
+"""No race, no spelling and no borrowed descriptor gets a byte of a task's to a socket of the host's."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sandbox import ResolvedSandboxConfig
+from tests.redteam.conftest import Box, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox import Request
+
+_REFUSED = {"EPERM", "EACCES", "EROFS", "EXDEV", "ENOENT", "ELOOP"}
+
+
+class _Listed(Box):
+    """As a box, with one socket of the host's listed."""
+
+    sockets: tuple[str, ...] = ()
+
+    def request(self) -> Request:
+        config = ResolvedSandboxConfig(
+            platform="linux",
+            workspace=str(self.root),
+            project=str(self.project),
+            allow_read=tuple(f"{self.project}/{grant}" for grant in self.read),
+            unix_sockets=self.sockets,
+        )
+        return self.session.request(config, workspace_root=str(self.root))
+
+
+@pytest.fixture
+def outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory of the host's, and a temporary one for the task, with room for the names of sockets."""
+    directory = Path(tempfile.mkdtemp(prefix="vxr", dir="/tmp"))
+    (directory / "temp").mkdir()
+    (directory / "host").mkdir()
+    monkeypatch.setenv("VX_TMPDIR", str(directory / "temp"))
+    yield directory / "host"
+    shutil.rmtree(directory)
+
+
+@pytest.mark.parametrize("part", ["all", "descriptor"])
+@pytest.mark.parametrize("observer", ["auto", "notify"])
+def test_no_race_reaches_the_hosts_sockets(box: Box, outside: Path, part: str, observer: str) -> None:
+    listed = outside / "listed"
+    hostile = _Listed(box.session, box.root, box.project, box.home, observer)
+    hostile.sockets = (str(listed),)
+    with (
+        socket.socket(socket.AF_UNIX) as stream,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as letters,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as abstract,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+        socket.socket(socket.AF_UNIX) as server,
+    ):
+        stream.bind(str(outside / "stream"))
+        stream.listen()
+        letters.bind(str(outside / "letters"))
+        abstract.bind("\0redteam-letters")
+        udp.bind(("127.0.0.1", 0))
+        server.bind(str(listed))
+        server.listen()
+        thread = threading.Thread(target=_hands_over, args=(server,))
+        thread.start()
+        try:
+            told, result = hostile.attack(
+                "sockets", stream.getsockname(), letters.getsockname(), listed, udp.getsockname()[1], part, timeout=110
+            )
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
+        for one in (stream, letters, abstract, udp):
+            one.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            stream.accept()
+        for one in (letters, abstract, udp):
+            with pytest.raises(BlockingIOError):
+                one.recv(16)
+    assert result.command_exit_code == 0, shown(result)
+    assert all(told.pop(label) for label in list(told) if label.startswith("tries"))
+    if part == "descriptor":
+        return
+    reached = {v.path for v in result.violations if v.kind == "network"}
+    assert reached >= {str(outside / "stream"), str(outside / "letters")}, shown(result)
+    assert told.pop("sent of three") == 1
+    assert (told.pop("arrived"), told.pop("arrived after")) == ("mixed", "nothing")
+    assert told.pop("while many wait") == "done"
+    assert told.pop("still there")
+    assert told.pop("too many descriptors") in ("EINVAL", "ETOOMANYREFS")
+    assert told.pop("no such descriptor") == "EBADF"
+    assert told.pop("a control message too long") in ("ENOBUFS", "EINVAL")
+    assert {label: value for label, value in told.items() if value not in _REFUSED} == {}, shown(result)
+
+
+def _hands_over(server: socket.socket) -> None:
+    """A careless server of the host's: sockets of its own network for whoever comes."""
+    while True:
+        try:
+            client, _ = server.accept()
+        except OSError:
+            return
+        with (
+            client,
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other,
+        ):
+            socket.send_fds(client, [b"x"], [one.fileno(), other.fileno()])
+
+
+def test_a_standard_stream_that_is_a_datagram_socket_turns_to_nothing(box: Box, outside: Path) -> None:
+    with (
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as letters,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as given,
+    ):
+        letters.bind(str(outside / "letters"))
+        letters.setblocking(False)
+        program = (
+            "import socket; s = socket.socket(fileno=0)\n"
+            f"for send in (lambda: s.sendto(b'x', {letters.getsockname()!r}), lambda: s.connect('\\0nobody'),\n"
+            f"             lambda: s.sendmsg([b'x'], [], 0, {letters.getsockname()!r})):\n"
+            "    try:\n        send(); print('done')\n    except OSError as error:\n        print(error.errno)\n"
+        )
+        (box.project / "lib" / "given.py").write_text(program, encoding="utf-8")
+        command = box.program("sockets").split(" lib/")[0] + " lib/given.py"
+        result = box.run(command, stdin=given.fileno())
+        with pytest.raises(BlockingIOError):
+            letters.recv(9)
+    assert result.stdout.split() == [b"1"] * 3, shown(result)
