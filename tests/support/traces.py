@@ -28,8 +28,8 @@ COMMANDS = {
     "busybox": "busybox sh -c 'cat lib/cart.py notes.md; ls conf; mkdir new; cp lib/cart.py out/c; cd lib; wc nope'",
     "cp": "cp lib/cart.py out/c.py; cp notes.md out/; cp lib/cart.py new.py; cp -r lib out/all; true",
     "gcc": "cd src && gcc -c main.c -o ../out/main.o && gcc -I../conf -c ../conf/none.c; true",
-    "git": "git -C out init -q . && cd out && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x;"
-    " git hash-object ../notes.md; cd ../lib; git status; true",
+    "git": "git hash-object lib/cart.py notes.md; git diff --no-index lib/cart.py lib/sub/tax.txt;"
+    " cd lib; git status; git grep --no-index tax . ../conf; true",
     "grep": "grep -r tax lib; grep -r tax lib conf .; true",
     "make": "make -C src -s",
     "node": 'node src/main.js; node -e \'fs.existsSync("conf/real.json"); fs.writeFileSync("out/x", "");'
