@@ -26,7 +26,7 @@ def test_any_bytes_are_an_address_or_none(raw: bytes) -> None:
     except Malformed:
         return
     family = int.from_bytes(raw[:2], "little")
-    expected = {0: {Unspecified}, 1: {Path, Abstract}, 2: {Inet}, 10: {Inet}, 16: {Netlink}}
+    expected: dict[int, set[type]] = {0: {Unspecified}, 1: {Path, Abstract}, 2: {Inet}, 10: {Inet}, 16: {Netlink}}
     assert type(found) in expected[family]
 
 
