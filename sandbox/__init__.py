@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+# so spelled, a start-up path does not load `typing`
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sandbox.contract import Access, Fix, Hint, Ignore, Protections, ResolvedSandboxConfig, RunResult, Violation
     from sandbox.errors import NotStarted, Refusal, RequestRefused, SandboxError, Unavailable

@@ -12,9 +12,9 @@ as another spelling of an address (`0x7f.1`, `2130706433`, a trailing dot) is no
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from sandbox.errors import SandboxError
+from sandbox.light import dataclass
 
 # as text: a config without a network list never compiles them
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
@@ -37,7 +37,8 @@ class PatternRefused(SandboxError):
     """An entry that is no host pattern; `hint` is what to write instead, or empty."""
 
 
-class Pattern(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Pattern:
     """An entry in canonical form.
 
     Attributes:

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+# so spelled, a start-up path does not load `typing`
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vxconf.diagnostics import Diagnostic, Place, Severity
     from vxconf.naming import Unknown

@@ -35,13 +35,14 @@ def main(words: list[str] | None = None) -> int:
 
 def _carry_out(words: list[str]) -> int:
     from vxconf.cli import USAGE, UsageError, dispatch, err  # noqa: PLC0415  inside the guard
-    from vxconf.fastpath import check_arguments, defer  # noqa: PLC0415
+    from vxconf.fastpath import check_arguments, defer, defer_typing  # noqa: PLC0415
 
     defer("inspect")
 
     try:
         arguments = check_arguments(words)
         if arguments is not None:
+            defer_typing()
             return dispatch("check", arguments)
         from vxconf.cli.app import carry_out  # noqa: PLC0415  loads typer
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sandbox.light import dataclass
 from vxconf.codes import Severity
@@ -31,7 +31,8 @@ def __getattr__(name: str) -> object:
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Place:
     """A stretch of text: lines and columns from 1, in characters, the end exclusive."""
 
     line: int

@@ -12,6 +12,13 @@ from types import ModuleType
 from vxconf.options import DIRECTORY, Arguments, command, parse
 
 
+class _Anything:
+    """What stands for a name that annotations alone use, which nobody reads."""
+
+    def __class_getitem__(cls, _: object) -> type[_Anything]:
+        return cls
+
+
 class _Deferred(ModuleType):
     """A module that loads once something in it is used, and not when it is imported."""
 
@@ -30,6 +37,17 @@ def defer(name: str) -> None:
     `importlib.util.LazyLoader` would do it in Python 3.12; in 3.11 an import statement is a use.
     """
     sys.modules.setdefault(name, _Deferred(name))
+
+
+def defer_typing() -> None:
+    """Defers `typing`, a tenth of a whole check, until more of it is used than what type checkers read.
+
+    Only for a process that checks: what reads annotations, as typer does, would read stand-ins.
+    """
+    defer("typing")
+    module = sys.modules["typing"]
+    if isinstance(module, _Deferred):
+        vars(module).update(dict.fromkeys(("Any", "Literal", "Never", "Protocol"), _Anything), TYPE_CHECKING=False)
 
 
 def check_arguments(words: list[str]) -> Arguments | None:

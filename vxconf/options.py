@@ -5,10 +5,11 @@ The fast path parses from this table and typer's commands are built from it, so 
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from sandbox.light import dataclass
 
 
-class Option(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Option:
     """One option.
 
     Attributes:
@@ -31,7 +32,8 @@ class Option(NamedTuple):
         return self.own_key or self.name.lstrip("-").replace("-", "_")
 
 
-class Positional(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Positional:
     """The arguments without a dash."""
 
     name: str
@@ -45,7 +47,8 @@ class Positional(NamedTuple):
         return self.name.lower()
 
 
-class Command(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Command:
     """One subcommand.
 
     Attributes:
@@ -62,7 +65,6 @@ class Command(NamedTuple):
 #: What a command was given, by key: strings, booleans, numbers, lists for `many`; `None` where nothing was.
 Arguments = dict[str, "str | bool | float | list[str] | None"]
 
-PlatformChoice = Literal["linux", "macos", "all"]
 
 DIRECTORY = Option("-C", "Go to this directory first.", "DIR")
 _PLATFORM = Option("--platform", "The platform to judge for.", "NAME", ("linux", "macos", "all"), "all")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vxconf.diagnostics import Place
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -97,7 +99,7 @@ def _one(diagnostic: Diagnostic, lines: Sequence[str], paint: _Paint) -> str:
     where = paint(f"{printable(diagnostic.file)}:{place.line}:{place.column}:", _BOLD)
     out = [f"{where} {paint(f'{severity} {diagnostic.code}:', tone)} {printable(diagnostic.message)}"]
     gutter = " " * (len(str(place.line)) + 1)
-    whole_file = not diagnostic.path and place == (1, 1, 1, 1)
+    whole_file = not diagnostic.path and place == Place(1, 1, 1, 1)
     if not whole_file and place.line <= len(lines):
         shown, carets = _excerpt(lines[place.line - 1], place.column, _end(diagnostic, lines))
         bar = paint("|", _BLUE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sandbox.light import replace
 from vxconf import _validator, _validator_workspace
 from vxconf.diagnostics import in_order
 from vxconf.document import deep_path, too_deep
@@ -64,7 +65,7 @@ def _too_deep(document: Document) -> Diagnostic | None:
     from vxconf.places import locate  # noqa: PLC0415  only a failing file has a place to find
 
     place = locate(document, path)
-    return too_deep(document.file, place._replace(end_line=place.line, end_column=place.column + 1))
+    return too_deep(document.file, replace(place, end_line=place.line, end_column=place.column + 1))
 
 
 def _complaints(document: Document, name: Name) -> list[Finding]:

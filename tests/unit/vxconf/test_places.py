@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.configs import documents
+from vxconf.diagnostics import Place
 from vxconf.document import parse
 from vxconf.places import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vxconf.diagnostics import FieldPath, Place
+    from vxconf.diagnostics import FieldPath
     from vxconf.document import Document
 
 TOML = '''\
@@ -95,9 +96,9 @@ def test_what_is_not_there_has_the_place_of_what_is_around_it(missing: FieldPath
 
 
 def test_the_root_has_a_place() -> None:
-    assert locate(parse(b"x = 1", file="vx.toml"), ()) == (1, 1, 1, 1)
-    assert locate(parse(b" [1]", file="vx.json"), ()) == (1, 2, 1, 5)
-    assert locate(parse(b"", file="vx.toml"), ("x",)) == (1, 1, 1, 1)
+    assert locate(parse(b"x = 1", file="vx.toml"), ()) == Place(1, 1, 1, 1)
+    assert locate(parse(b" [1]", file="vx.json"), ()) == Place(1, 2, 1, 5)
+    assert locate(parse(b"", file="vx.toml"), ("x",)) == Place(1, 1, 1, 1)
 
 
 def _leaves(value: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, Any]]:
