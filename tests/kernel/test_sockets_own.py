@@ -371,7 +371,8 @@ def test_pytest_over_several_processes(shop: Workspace) -> None:
     (shop.project / "lib" / "test_some.py").write_text(
         "import pytest\n@pytest.mark.parametrize('n', range(8))\ndef test_it(n):\n    assert n < 9\n", encoding="utf-8"
     )
-    python = f"PYTHONDONTWRITEBYTECODE=1 {shlex.quote(sys.executable)}"
+    packages = shlex.quote(os.path.dirname(os.path.dirname(pytest.__file__)))
+    python = f"PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={packages} {shlex.quote(sys.executable)}"
     command = f"{python} -m pytest -q -p no:cacheprovider -p no:randomly -n 2 lib"
     assert "8 passed" in shop.passes(command, read=["lib/"])
 
