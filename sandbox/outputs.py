@@ -7,12 +7,13 @@ link is: alone, what it leads to would be opened.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
 from typing import TYPE_CHECKING
 
 from sandbox import globs, paths, refusals
 from sandbox.errors import Refusal
 from sandbox.facts import Kind
+from sandbox.light import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -47,10 +48,11 @@ class Declared:
 
     def maker(self, path: str) -> str | None:
         """The task that makes a path, `None` when no other one says so."""
-        for task, patterns in self.upstream:
-            if _takes(patterns, path):
-                return task
-        return None
+        index = _index(self.upstream)
+        if not index:
+            return None
+        found = (one for place in (path, *paths.parents(path)) for one in index.get(place, ()))
+        return next((task for task, taken, back in found if taken(path) and not back(path)), None)
 
     def makes(self, path: str) -> bool:
         """Whether the task itself says that it makes a path."""
@@ -66,8 +68,7 @@ def anchored(project: str, patterns: Iterable[str]) -> tuple[str, ...]:
     """
     spelled = (grant for pattern in patterns for grant in globs.expand_braces(pattern))
     return tuple(
-        f"!{_anchored(project, grant[1:])}" if grant.startswith("!") else _anchored(project, grant)
-        for grant in spelled
+        f"!{_anchored(project, grant[1:])}" if grant.startswith("!") else _anchored(project, grant) for grant in spelled
     )
 
 
@@ -76,10 +77,29 @@ def head(pattern: str) -> str:
     return _head(pattern)
 
 
-def _takes(patterns: Iterable[str], path: str) -> bool:
+def _takes(patterns: tuple[str, ...], path: str) -> bool:
+    taken, back = _matchers(patterns)
+    return taken(path) and not back(path)
+
+
+@functools.lru_cache(maxsize=64)
+def _index(
+    upstream: tuple[tuple[str, tuple[str, ...]], ...],
+) -> dict[str, list[tuple[str, Callable[[str], bool], Callable[[str], bool]]]]:
+    """Tasks by where what they make lies: a workspace has hundreds, and each is asked for every denial."""
+    found: dict[str, list[tuple[str, Callable[[str], bool], Callable[[str], bool]]]] = {}
+    for task, patterns in upstream:
+        for place in dict.fromkeys(_head(pattern) for pattern in patterns if not pattern.startswith("!")):
+            found.setdefault(place, []).append((task, *_matchers(patterns)))
+    return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _matchers(patterns: tuple[str, ...]) -> tuple[Callable[[str], bool], Callable[[str], bool]]:
+    """What patterns take, and what they take back; asked for every denial."""
     taken = [pattern for pattern in patterns if not pattern.startswith("!")]
     back = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
-    return globs.matcher(_with_trees(taken))(path) and not globs.matcher(_with_trees(back))(path)
+    return globs.matcher(_with_trees(taken)), globs.matcher(_with_trees(back))
 
 
 def find(made: Iterable[tuple[str, tuple[str, ...]]], files: Files) -> Outputs:

@@ -54,8 +54,9 @@ def fix(
                 continue
     directories, single = _writes(found.writes, boundary, names)
     reads = _reads(found.reads, (*directories, *single))
-    ignored_writes = [g for g in found.ignored_writes if not _covered(globs.literal_base(g), directories)]
-    ignored_reads = [g for g in found.ignored_reads if not _covered(globs.unescape(g), (*directories, *single, *reads))]
+    whole, granted = frozenset(directories), frozenset((*directories, *single, *reads))
+    ignored_writes = [g for g in found.ignored_writes if not _covered(globs.literal_base(g), whole)]
+    ignored_reads = [g for g in found.ignored_reads if not _covered(globs.unescape(g), granted)]
     fixed = Fix(
         allow=FixPaths(
             read=_spelled(
@@ -107,7 +108,8 @@ def _writes(found: dict[str, Access], boundary: Boundary, names: Collection[str]
         if count >= SEVERAL and paths.under(directory, boundary.project) and not boundary.refuses_writing(directory)
     )
     directories = _outermost(whole)
-    return directories, [path for path in _outermost(alone) if not _covered(path, directories)]
+    held = frozenset(directories)
+    return directories, [path for path in _outermost(alone) if not _covered(path, held)]
 
 
 def _whole(path: str, access: Access, boundary: Boundary) -> str | None:
@@ -126,12 +128,12 @@ def _reads(found: dict[str, Access], written: tuple[str, ...]) -> list[str]:
 
     A directory that was opened is read for what is in it, so it stands for the reads below it.
     """
-    distinct = [path for path in found if not _covered(path, written)]
-    looked = {path for path in distinct if found[path].intent is Intent.PROBE}
+    held = frozenset(written)
+    distinct = [path for path in found if not _covered(path, held)]
+    to_written = {above for path in written for above in paths.parents(path)}
+    to_any = to_written.union(above for path in distinct for above in paths.parents(path))
     return _outermost(
-        path
-        for path in distinct
-        if not any(paths.under(other, path) for other in (*written, *(distinct if path in looked else ())))
+        path for path in distinct if path not in (to_any if found[path].intent is Intent.PROBE else to_written)
     )
 
 
@@ -149,12 +151,12 @@ def _inputs(reads: Iterable[str], boundary: Boundary) -> FixInputs:
 
 
 def _outermost(found: Iterable[str]) -> list[str]:
-    distinct = list(dict.fromkeys(found))
-    return [path for path in distinct if not any(paths.under(path, other) for other in distinct)]
+    distinct = dict.fromkeys(found)
+    return [path for path in distinct if not any(above in distinct for above in paths.parents(path))]
 
 
-def _covered(path: str, directories: Iterable[str]) -> bool:
-    return any(paths.at_or_under(path, directory) for directory in directories)
+def _covered(path: str, places: frozenset[str]) -> bool:
+    return path in places or any(above in places for above in paths.parents(path))
 
 
 def _spelled(entries: Iterable[str], boundary: Boundary) -> tuple[str, ...]:
