@@ -39,6 +39,11 @@ def refused(error: Unheard) -> None:
     _refusals.append(error.message)
 
 
+def why() -> str:
+    """What the kernel answered, where it gave a filter no listener; else empty."""
+    return _refusals[0] if _refusals else ""
+
+
 def strace(workspace: str) -> str:
     """The absolute path of strace.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import re
-import shutil
 import stat
 import subprocess
 import sys
@@ -13,18 +13,20 @@ import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox import temporary
+from sandbox import observing, temporary
 from sandbox.contract import ResolvedSandboxConfig
 from sandbox.errors import SandboxError
 from sandbox.host import host_facts
 from sandbox.session import Session
-from sandbox.tools import find_bwrap
+from sandbox.tools import find_bwrap, find_strace
 
 if TYPE_CHECKING:
     from sandbox.contract import Observer, Platform, RunResult
 
 #: `--disable-userns` came with it.
 OLDEST_BWRAP = (0, 8)
+#: `--seccomp-bpf` came with it.
+OLDEST_STRACE = (5, 3)
 #: `mount_setattr` came with it.
 OLDEST_KERNEL = (5, 12)
 #: Notifications that a signal cannot restart for ever came with it.
@@ -112,6 +114,8 @@ def _reported(probes: list[Probe], where: Platform) -> HostReport:
     if ok and result is not None:
         observer = result.observer
         found = f"a sandboxed true ran, observed by {observer}"
+        if why := observing.why():
+            found += f", for the kernel gives its filter no listener ({why})"
         probes.append(Probe(name="sandbox", ok=True, found=found))
         return HostReport(available=True, reason="", observer=observer, probes=tuple(probes))
     causes = [p for p in probes if not p.ok and p.name in _NEEDED]
@@ -222,11 +226,22 @@ def _temporary() -> Probe:
 
 
 def _strace() -> Probe:
-    path = shutil.which("strace")
-    if path is None:
-        cause = "strace is not installed; only needed where the kernel refuses other observers"
-        return Probe(name="strace", ok=False, found="none", cause=cause, fix="apt install strace, ...")
-    return Probe(name="strace", ok=True, found=f"{path}, {_said(path, '--version')}")
+    spare = "only needed where the kernel gives no filter a listener"
+    try:
+        path = find_strace(os.environ.get("PATH", ""), "/nonexistent")
+    except SandboxError as error:
+        return Probe(name="strace", ok=False, found="none", cause=f"{error.message}; {spare}", fix=error.hint)
+    said = _said(path, "--version")
+    found = f"{path}, {said}"
+    if _version(said) < OLDEST_STRACE:
+        cause = f"before 5.3 strace stops every call of a task and knows no filter; {spare}"
+        return Probe(name="strace", ok=False, found=found, cause=cause, fix="install strace 5.3 or later")
+    scope = "/proc/sys/kernel/yama/ptrace_scope"
+    with contextlib.suppress(OSError), open(scope, encoding="ascii") as file:
+        if file.read().strip() == "3":
+            cause = f"kernel.yama.ptrace_scope is 3, so nobody may trace anything; {spare}"
+            return Probe(name="strace", ok=False, found=found, cause=cause, fix="boot with a smaller ptrace_scope")
+    return Probe(name="strace", ok=True, found=found)
 
 
 def _ipv6() -> Probe:

@@ -66,6 +66,24 @@ def test_strace_observes_where_the_kernel_gives_a_filter_no_listener(quick_shop:
     assert _below(quick_shop, "auto") == [seen, seen]
 
 
+def test_doctor_says_which_observer_there_is_and_why(quick_shop: Workspace) -> None:
+    script = (
+        "import sys; from sandbox.linux import bpf, kernel; from vxconf.__main__ import main;"
+        "kernel.install_filter(bpf.assemble(bpf.returns(bpf.ALLOW)), listener=True); sys.exit(main())"
+    )
+    done = subprocess.run(
+        (sys.executable, "-c", script, "doctor"),
+        cwd=quick_shop.project,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(REPOSITORY), *sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=2 * _SECONDS,
+    )
+    assert done.stdout.startswith("sandboxes run here, watched by: strace"), done
+    assert "the kernel gives its filter no listener" in done.stdout
+
+
 @pytest.mark.parametrize("observer", ["notify", "mask"])
 def test_an_observer_that_was_asked_for_is_not_replaced(quick_shop: Workspace, observer: str) -> None:
     for code, _, _, _, refusals in _below(quick_shop, observer):
