@@ -124,3 +124,15 @@ def test_a_name_that_is_no_text_can_be_granted_by_a_pattern(shop: Workspace) -> 
     os.makedirs(shop.project / "bytes")
     (shop.project / "bytes" / os.fsdecode(name)).write_bytes(b"bytes\n")
     assert shop.passes("cat bytes/*", read=["bytes/*"]) == "bytes\n"
+
+
+def test_many_files_of_one_directory_are_granted_one_by_one_and_the_rest_of_it_is_seen(shop: Workspace) -> None:
+    make_tree(shop.project, {f"many/{n}.txt": f"{n}\n" for n in range(300)} | {"many/hidden.md": "hidden\n"})
+    said = shop.passes("cat many/7.txt many/299.txt; ls many | wc -l", read=["many/*.txt"])
+    assert said.split() == ["7", "299", "300"]
+    # a listing tells the kernel what is there, and a look at what is not still arrives
+    result = shop.run(
+        "ls -l many > /dev/null; cat many/hidden.md; cat many/hidden.md; echo x >> many/7.txt", read=["many/*.txt"]
+    )
+    assert ("read", "many/hidden.md") in violated(result, shop.project), shown(result)
+    assert shop.text("many/7.txt") == "7\n"
