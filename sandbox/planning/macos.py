@@ -13,7 +13,7 @@ from sandbox.executed import Executed, existing
 from sandbox.facts import Kind
 from sandbox.planning import macos_system
 from sandbox.planning.macos_marks import Marks
-from sandbox.planning.macos_model import READ, WRITE, At, Below, Expression, Filter, MacPlan, Rule
+from sandbox.planning.macos_model import EXEC, READ, WRITE, At, Below, Expression, Filter, MacPlan, Rule
 from sandbox.planning.macos_patterns import aliases, carriers, executed
 from sandbox.planning.ops import Make, Name, Names, Operation, Origin
 
@@ -59,14 +59,14 @@ def plan(
     marks.hide()
     marks.enter(config.project, _PROJECT, itself_too=True)
     if temp is not None:
-        marks.grant(temp, _TEMP, (READ, WRITE))
+        marks.grant(temp, _TEMP, (READ, WRITE, EXEC))
     granted = _Writes(request, files)
     granted.take(marks, grants)
     for index, entry in enumerate(config.allow_read):
         marks.read(entry, f"allowRead[{index}]")
     for implied in request.reads:
         if files.kind(implied.path) in {Kind.DIRECTORY, Kind.FILE}:
-            marks.grant(implied.path, Origin(reason=implied.reason), (READ,))
+            marks.grant(implied.path, Origin(reason=implied.reason), (READ, EXEC))
     for place, _ in request.links:
         marks.link(place)
     for names in granted.patterns:
@@ -132,7 +132,7 @@ class _Writes:
             if served:
                 self.operations.append(Name(path=grant.path, origin=origin))
             (names if served else bound).append(grant.path)
-            marks.grant(grant.path, origin, (READ, WRITE))
+            marks.grant(grant.path, origin, (READ, WRITE, EXEC))
         roots = tuple(dict.fromkeys((*bound, *names)))
         config = self._request.config
         self.executed = Executed(

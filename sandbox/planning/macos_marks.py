@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from sandbox import globs, paths, writes
 from sandbox.errors import Refusal
 from sandbox.facts import Kind
-from sandbox.planning.macos_model import LOOK, READ, WRITE, At, Below, Expression, Filter, Matching, Rule
+from sandbox.planning.macos_model import EXEC, LOOK, READ, WRITE, At, Below, Expression, Filter, Matching, Rule
 from sandbox.planning.macos_patterns import aliases, has_aliases, restricted, ways
 from sandbox.planning.ops import Names, Origin
 
@@ -80,7 +80,9 @@ class Marks:
         filters: list[Filter] = [Below(path=path)]
         if has_aliases(path):
             filters.append(Expression(text=aliases(path), about=f"every other spelling of {path}"))
-        self._add(path, _HIDE, Rule(action="deny", operations=(READ, WRITE), filters=tuple(filters), origin=origin))
+        self._add(
+            path, _HIDE, Rule(action="deny", operations=(READ, WRITE, EXEC), filters=tuple(filters), origin=origin)
+        )
 
     def grant(self, path: str, origin: Origin, operations: tuple[str, ...]) -> None:
         """Grant a path and everything below it."""
@@ -136,7 +138,7 @@ class Marks:
         if kind is None:
             # granted all the same: seatbelt compares names, whenever they are made
             self.inert.append((name, path))
-        self.grant(path, Origin(field=name), (READ,))
+        self.grant(path, Origin(field=name), (READ, EXEC))
 
     def _read_pattern(self, grant: str, name: str) -> None:
         base = globs.literal_base(grant)
@@ -153,12 +155,12 @@ class Marks:
             self._expanded(grant, name)
             return
         self._patterns.append((grant, origin))
-        self._matching(grant, base, origin, (READ,), depth=_depth(base))
+        self._matching(grant, base, origin, (READ, EXEC), depth=_depth(base))
         self.enter(paths.join(base, "x"), origin)
         for hidden in self._below(base):
             if hidden.kind == "content":
                 for rest in restricted(grant, hidden.path):
-                    self._matching(rest, hidden.path, origin, (READ,), depth=_depth(hidden.path))
+                    self._matching(rest, hidden.path, origin, (READ, EXEC), depth=_depth(hidden.path))
         self._expanded(grant, name, only_links=True)
 
     def _expanded(self, grant: str, name: str, *, only_links: bool = False) -> None:
@@ -170,7 +172,7 @@ class Marks:
                 continue
             found = True
             if real != hit or not only_links:
-                self.grant(real, Origin(field=name), (READ,))
+                self.grant(real, Origin(field=name), (READ, EXEC))
                 for place, _ in paths.links_on(hit, self.files):
                     self.link(place)
         if not found:
@@ -198,7 +200,7 @@ class Marks:
         """Every name a pattern matches, but for those in what it does not reach."""
         head, origin = names.path, names.origin
         pattern = names.pattern.rstrip("/")
-        self._matching(pattern, head, origin, (READ, WRITE), depth=_depth(head))
+        self._matching(pattern, head, origin, (READ, WRITE, EXEC), depth=_depth(head))
         self.enter(paths.join(head, "x"), origin)
         holders = {above for path in names.without for above in paths.parents(path) if paths.under(above, head)}
         matches = globs.matcher((pattern,))
@@ -206,19 +208,19 @@ class Marks:
             # what holds a place it does not reach is not granted whole
             self._take_back(holder, f"it holds what {pattern} leaves out")
             for rest in restricted(pattern, holder, strictly=True):
-                self._matching(rest, holder, origin, (READ, WRITE), depth=_depth(holder))
+                self._matching(rest, holder, origin, (READ, WRITE, EXEC), depth=_depth(holder))
         for path in names.without:
             self._take_back(path, f"{pattern} does not reach it")
 
     def _take_back(self, path: str, reason: str) -> None:
         """Deny what a pattern granted there; reading only where nothing else grants that."""
-        operations = (WRITE,) if self._readable(path) else (READ, WRITE)
+        operations = (WRITE,) if self._readable(path) else (READ, WRITE, EXEC)
         rule = Rule(action="deny", operations=operations, filters=(Below(path=path),), origin=Origin(reason=reason))
         self._add(path, _PATTERN, rule)
         if READ in operations and not self._walled(path):
             for grant, origin in self._patterns:
                 for rest in restricted(grant, path):
-                    self._matching(rest, path, origin, (READ,), depth=_depth(path))
+                    self._matching(rest, path, origin, (READ, EXEC), depth=_depth(path))
 
     def _readable(self, path: str) -> bool:
         """Whether a path may be read but for patterns of names."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 READ = "file-read*"
 WRITE = "file-write*"
 LOOK = "file-read-metadata"
+#: A program is executed without being read, so what is hidden has to be kept from that as well.
+EXEC = "process-exec*"
 
 #: Of a rule's filters so many are described; the rest are a count.
 _TOLD = 4
@@ -270,7 +272,8 @@ class MacPlan:
             here = "/" if text.startswith("/") else paths.parent(here)
             todo.extend(paths.parts(text)[::-1])
         kind = files.kind(here)
-        return self.reach(here, directory=kind is Kind.DIRECTORY)
+        made = kind is None and any(paths.at_or_under(one.path, here) for one in self.makes)
+        return self.reach(here, directory=made or kind is Kind.DIRECTORY)
 
     def describe(self) -> tuple[str, ...]:
         """One line for each thing made first and each rule, in order."""

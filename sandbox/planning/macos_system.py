@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from sandbox import refusals
 from sandbox.errors import Refusal
-from sandbox.planning.macos_model import READ, WRITE, At, Below, Expression, Filter, Plain, Rule
+from sandbox.planning.macos_model import EXEC, READ, WRITE, At, Below, Expression, Filter, Plain, Rule
 from sandbox.planning.ops import Origin
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def start(*, hermetic: bool) -> Iterator[Rule]:
     """The rules of every task, before those of its own."""
     same = (_plain("target", "'same-sandbox"),)
     # a child inherits the profile; a process of the same sandbox may be signalled and asked about (CODEX, SRT)
-    yield Rule(action="allow", operations=("process-exec", "process-fork"), origin=_STARTS)
+    yield Rule(action="allow", operations=("process-fork",), origin=_STARTS)
     yield Rule(action="allow", operations=("process-info*", "signal"), filters=same, origin=_STARTS)
     sysctls = (*_each("sysctl-name", _SYSCTLS), *_each("sysctl-name-prefix", _SYSCTL_FAMILIES))
     yield Rule(action="allow", operations=("sysctl-read",), filters=sysctls, origin=_STARTS)
@@ -162,9 +162,9 @@ def start(*, hermetic: bool) -> Iterator[Rule]:
     yield Rule(action="allow", operations=("system-socket",), filters=control, origin=_STARTS)
     if hermetic:
         system = (*(Below(path=path) for path in SYSTEM), *(At(path=path) for path in LINKS))
-        yield Rule(action="allow", operations=(READ,), filters=system, origin=_STARTS)
+        yield Rule(action="allow", operations=(READ, EXEC), filters=system, origin=_STARTS)
     else:
-        yield Rule(action="allow", operations=(READ,), origin=_OUTSIDE)
+        yield Rule(action="allow", operations=(READ, EXEC), origin=_OUTSIDE)
 
 
 def devices() -> Iterator[Rule]:
