@@ -1,0 +1,59 @@
+"""Which ports this machine's servers listen on, and the end of what a command printed."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import closing
+
+import pytest
+
+from sandbox import listening
+from sandbox.listening import listens
+from sandbox.running import Stream
+
+
+@pytest.mark.parametrize(
+    ("family", "address"),
+    [
+        (socket.AF_INET, "127.0.0.1"),
+        (socket.AF_INET, "0.0.0.0"),  # noqa: S104  every address is one of the cases
+        (socket.AF_INET6, "::1"),
+        (socket.AF_INET6, "::"),
+    ],
+)
+def test_a_server_on_loopback_or_on_every_address_is_found(family: socket.AddressFamily, address: str) -> None:
+    with closing(socket.socket(family)) as server:
+        try:
+            server.bind((address, 0))
+        except OSError:
+            pytest.skip(f"this machine has no {address}")
+        port = server.getsockname()[1]
+        assert not listens(port)
+        server.listen()
+        assert listens(port)
+
+
+def test_a_server_on_another_address_is_none_of_loopbacks() -> None:
+    with closing(socket.socket()) as server:
+        server.bind(("127.0.0.2", 0))
+        server.listen()
+        assert not listens(server.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    "table", ["", "sl\n", "sl\n  0: nonsense\n", "sl\n 0: 0100007F:XX 0:0 0A\n", "\xff\n\xff 0 0 0A\n"]
+)
+def test_a_table_that_cannot_be_read_says_nothing(table: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("net") / "tcp"
+    path.write_text(table, encoding="latin-1")
+    assert not listening._listens(str(path), 80)
+    assert not listening._listens(str(path.parent / "gone"), 80)
+
+
+def test_the_last_two_chunks_are_kept_whether_or_not_the_rest_is() -> None:
+    for keep in (True, False):
+        stream = Stream(None, keep)
+        assert stream.tail() == b""
+        for chunk in (b"a", b"b", b"c"):
+            stream.take(chunk)
+        assert stream.tail() == b"bc"
