@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.linux import syscalls
 from sandbox.linux.strace import text
-from sandbox.linux.strace.calls import CONNECTS, Calls
+from sandbox.linux.strace.calls import CONNECTS, REPEATED, Calls
 from sandbox.linux.strace.processes import Processes, makes
 
 if TYPE_CHECKING:
@@ -41,9 +41,13 @@ _PLAIN = re.compile(
     rb"(?:(?:newfstatat|l?stat|statx|f?access|faccessat2?|readlink(?:at)?|execve|statfs)\([^\n]* = \d+"
     # where strace notes what was opened, nothing is left to remember
     rb"|open(?:at2?)?\((?![^\n]*O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE))[^\n]* = \d+<[^\n]*>"
+    # it is there, and no link
+    rb"|readlink(?:at)?\([^\n]* = -1 EINVAL \([^\n\"]*\)"
     rb"|--- SIG[^\n]*)\n",
     re.MULTILINE,
 )
+# where the path starts does not depend on who asks
+_PLACED = re.compile(rb'^(?:AT_FDCWD</[^>]*>, "(?!/proc/)|"/(?!proc/))')
 _UNFINISHED = b"<unfinished ...>"
 _ENDS = (b"exit_group(", b"exit(")
 _MOVES = (b"chdir(", b"fchdir(")
@@ -84,6 +88,7 @@ class Parser:
         self._processes = Processes(root, cwd)
         self._rest = b""
         self._skips = False
+        self._told: set[bytes] = set()
         self._split: dict[int, bytes] = {}
         self._split_bytes = 0
         self.ended = False
@@ -132,8 +137,11 @@ class Parser:
         head = _HEAD.match(line)
         if head is None or not line:
             return
+        call = line[head.end() :]
+        if call in self._told:
+            return
         number = head.group(1) or head.group(2)
-        self._guarded(int(number) if number else self._processes.root or 1, line[head.end() :], found)
+        self._guarded(int(number) if number else self._processes.root or 1, call, found)
 
     def _guarded(self, pid: int, line: bytes, found: list[Access]) -> None:
         try:
@@ -179,6 +187,11 @@ class Parser:
         name, body = named.group(1).decode("ascii"), line[named.end() : result.at]
         if result.errno:
             found.extend(self._calls.failed(pid, process, name, body, result.errno))
+            if _PLACED.search(body):
+                # whoever makes this call again is told the same, wherever it stands
+                if len(self._told) >= REPEATED:
+                    self._told.clear()
+                self._told.add(line)
         elif line.startswith(_MOVES):
             self._calls.moved(pid, process, name, body)
         elif name in syscalls.CALLS:
