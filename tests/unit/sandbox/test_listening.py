@@ -9,7 +9,7 @@ import pytest
 
 from sandbox import listening
 from sandbox.listening import listens
-from sandbox.running import Stream
+from sandbox.streams import Stream
 
 
 @pytest.mark.parametrize(
