@@ -33,6 +33,7 @@ DIFFERENCES = (
     "the root: on macOS the workspace root lists nothing; on Linux what is granted in it",
     "closed: on macOS a wall or a credential store is refused whole; on Linux an empty directory stands in its place",
     "special files: on macOS a pattern covers sockets, pipes and devices as well; on Linux files and directories",
+    "directories of patterns: on macOS a task makes none on the way to a name it may write; on Linux it does",
     "beside a name: on macOS a task makes nothing beside a granted name; on Linux what it makes goes with the run",
     "other spellings: on macOS what is closed is closed in every case and Unicode form, where they differ as well",
     "repositories: on macOS no task makes, moves or removes a .git or .claude where it may write around it",

@@ -114,9 +114,13 @@ def _difference(path: str, reaches: tuple[Reach, Reach], asked: Request, files: 
     """Which of the known differences this is, empty for none."""
     real = paths.canonical(path, files)
     kind = files.kind(real)
+    if kind is Kind.LINK:
+        return "a loop of links"
     closed = {one.path for one in (*asked.walls, *asked.stores, *asked.around)} | {TEMP_ROOT}
     if reaches == (Reach.READ, Reach.HIDDEN) and real in closed:
         return "the place of something closed"
+    if reaches == (Reach.HIDDEN, Reach.WRITE) and kind is None and files.kind(paths.parent(real)) is None:
+        return "in a directory that is not there"
     if reaches == (Reach.HIDDEN, Reach.READ):
         if kind is None and mac.reach(real, directory=False) is Reach.READ:
             return "made later"
