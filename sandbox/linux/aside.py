@@ -33,14 +33,29 @@ class Aside:
         self._lock = _thread.allocate_lock()
 
     def do(self, work: Callable[[], object]) -> None:
-        """Have `work` done soon."""
+        """Have `work` done soon.
+
+        Raises:
+            RuntimeError: there is no thread for it.
+        """
         with self._lock:
             self._open += 1
             start = self._started < min(self._wanted, self._open)
             self._started += start
-        if start:
-            _thread.start_new_thread(self._serve, ())
+        if start and not self._start():
+            with self._lock:
+                self._started -= 1
+                if not self._started:
+                    self._open -= 1
+                    raise RuntimeError("no thread can be started")
         self._queue.put(work)
+
+    def _start(self) -> bool:
+        try:
+            _thread.start_new_thread(self._serve, ())
+        except RuntimeError:  # the user has no process left; the threads there are will do
+            return False
+        return True
 
     def _serve(self) -> None:
         while True:

@@ -114,7 +114,11 @@ class Dials:
                 return
             if self._let_go(seen):
                 return
-        self._threads.do(lambda: self._answer(seen))
+        try:
+            self._threads.do(lambda: self._answer(seen))
+        except RuntimeError as error:
+            self._missed(error)
+            self._tell(notification.fail(seen.id, errno.EAGAIN))
 
     def settle(self, seconds: float) -> bool:
         """Wait until every call was answered; false if one is not in time."""

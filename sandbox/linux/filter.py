@@ -12,7 +12,7 @@ from typing import Literal
 
 from sandbox.linux import bpf
 from sandbox.linux.numbers import X32_BIT, Architecture
-from sandbox.linux.syscalls import CALLS, OPEN_WRITE_FLAGS, OPENS, WRITES
+from sandbox.linux.syscalls import BIND, CALLS, OPEN_WRITE_FLAGS, OPENS, WRITES
 
 Notify = Literal["none", "writes", "all"]
 UnixSockets = Literal["refused", "mediated", "free"]
@@ -118,8 +118,8 @@ def notified(notify: Notify) -> dict[str, bpf.Block]:
     if notify == "none":
         return {}
     if notify == "all":
-        return {name: bpf.returns(bpf.NOTIFY) for name in CALLS}
-    blocks = {name: bpf.returns(bpf.NOTIFY) for name in WRITES}
+        return {name: bpf.returns(bpf.NOTIFY) for name in (*CALLS, BIND.name)}
+    blocks = {name: bpf.returns(bpf.NOTIFY) for name in (*WRITES, BIND.name)}
     for name in OPENS - WRITES:
         blocks[name] = bpf.if_any_bit(CALLS[name].flags, OPEN_WRITE_FLAGS, bpf.NOTIFY, bpf.ALLOW)
     return blocks

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.contract import Access, Intent
 from sandbox.executed import Executed
-from sandbox.linux import syscalls
+from sandbox.linux import sockaddr, syscalls
 from sandbox.linux.walking import walk
 
 if TYPE_CHECKING:
@@ -183,9 +183,8 @@ class Recorder:
         path: str = "",
         errno: str = "",
         reason: str = "",
-        refused: bool = True,
     ) -> None:
-        """A connection that came to nothing: refused by the sandbox, or of a kind worth a note.
+        """A connection that the sandbox refused.
 
         Args:
             thread: the caller, as the host numbers it.
@@ -193,8 +192,7 @@ class Recorder:
             asked: the path as spelled, or `host:port`.
             path: of the socket on the host, empty for a host and a port.
             errno: what the caller was answered.
-            reason: why it was refused, or what there is to note.
-            refused: whether the sandbox refused it.
+            reason: why it was refused.
         """
         self._add(
             thread,
@@ -204,7 +202,7 @@ class Recorder:
             path,
             follows=True,
             errno=errno,
-            refused=refused,
+            refused=True,
             reason=reason,
         )
 
@@ -340,7 +338,8 @@ def _paths(
         except syscalls.Unreadable:
             how = None
     flags = syscalls.flags_of(call, registers, how)
-    for argument, raw in zip(call.paths, memory, strict=True):
+    for argument, found in zip(call.paths, memory, strict=True):
+        raw = found if call.size < 0 else _socket_path(found, registers[call.size])
         asked = os.fsdecode(raw.split(b"\0", 1)[0])
         follows = syscalls.follows(architecture, call, argument, flags)
         rooted = how is not None and bool(how[2] & _RESOLVE_IN_ROOT)
@@ -364,6 +363,15 @@ def _paths(
         yield _Named(asked, spelled, path, intent, follows, creates)
         if len(call.paths) > 1 and not exists and not every:
             return  # a rename or a link of nothing changes nothing
+
+
+def _socket_path(raw: bytes, size: int) -> bytes:
+    """The path of a `struct sockaddr`, empty for one of another kind."""
+    try:
+        address = sockaddr.parse(raw[: size & 0xFFFFFFFF])
+    except sockaddr.Malformed:
+        return b""
+    return address.path if isinstance(address, sockaddr.Path) else b""
 
 
 def _base(pid: int, descriptor: int) -> str:

@@ -86,6 +86,7 @@ class Call(NamedTuple):
         how: the register holding a pointer to `struct open_how`, -1 for none.
         empty: whether AT_EMPTY_PATH in the flags lets an empty path name the descriptor itself.
         null: whether a null path names the descriptor itself.
+        size: the register holding the size of the `struct sockaddr` that holds the path, -1 for a plain path.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Call(NamedTuple):
     how: int = -1
     empty: bool = False
     null: bool = False
+    size: int = -1
 
 
 def _one(name: str, intent: Intent, *, follows: bool = True) -> Call:
@@ -202,8 +204,11 @@ OPENS = frozenset({"open", "openat", "openat2", "creat"})
 #: Calls that change something whatever their flags.
 WRITES = frozenset(c.name for c in _ALL if any(p.intent in WRITE_INTENTS for p in c.paths)) | {"creat", "openat2"}
 
+#: Makes a socket's file, where its address is a path.
+BIND = Call("bind", (PathArgument(1, Intent.CREATE, follows=False),), size=2)
+
 _BY_NUMBER = {
-    arch.audit: {arch.numbers[c.name]: c for c in _ALL if c.name in arch.numbers} for arch in (X86_64, AARCH64)
+    arch.audit: {arch.numbers[c.name]: c for c in (*_ALL, BIND) if c.name in arch.numbers} for arch in (X86_64, AARCH64)
 }
 
 
@@ -242,7 +247,7 @@ def follows(arch: Architecture, call: Call, argument: PathArgument, flags: int) 
 
 def may_write(call: Call, registers: tuple[int, ...]) -> bool:
     """Whether a call may change something, by what its registers say alone."""
-    if call.name in WRITES:
+    if call.name in WRITES or call is BIND:
         return True
     return call.name in OPENS and bool(flags_of(call, registers) & OPEN_WRITE_FLAGS)
 

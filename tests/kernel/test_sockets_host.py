@@ -274,3 +274,22 @@ def test_nothing_is_made_for_a_task_that_nobody_watches(shop: Workspace, outside
         result = _run(shop, f"print(code(connect, {str(outside / 's')!r}))")
         assert _untouched(server)
     assert result.stdout == b"EPERM\n", shown(result)
+
+
+def test_a_socket_is_made_only_where_a_file_may_be(shop: Workspace) -> None:
+    program = """
+        made = {}
+        for place in ("out", "lib", "."):
+            os.chdir(place)
+            with socket.socket(AF_UNIX) as s:
+                made[place] = code(s.bind, "new.sock")
+            os.chdir(os.path.dirname(os.getcwd()) if place != "." else ".")
+        with socket.socket(AF_UNIX) as s, socket.socket() as t:
+            print(*made.values(), code(s.bind, "\\0abstract"), code(t.bind, ("127.0.0.1", 0)))
+    """
+    (shop.project / "out").mkdir()
+    (shop.project / "lib" / "program.py").write_text(dedent(_HEAD) + dedent(program), encoding="utf-8")
+    result = shop.run(shlex.join((_PYTHON, "-B", "lib/program.py")), read=["lib/"], write=["out/"])
+    assert result.stdout == b"done EROFS EROFS done done\n", shown(result)
+    found = {(v.kind, v.operation, os.path.relpath(v.path, shop.project)) for v in result.violations}
+    assert found == {("write", "bind", "lib/new.sock"), ("write", "bind", "new.sock")}
