@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import invocation, running
+from sandbox import invocation
+from sandbox.streams import CAPTURE_LIMIT
 from tests.conftest import make_tree
 from tests.kernel.conftest import Workspace, shown
 
@@ -141,9 +142,9 @@ def test_fifty_megabytes_are_heard_without_a_loss_and_kept_up_to_the_cap(quick_s
     result = quick_shop.run(f"head -c {size} /dev/zero | tr '\\0' 'a'", on_stdout=hear)
     assert (result.exit_code, count) == (0, size)
     assert heard.hexdigest() == hashlib.sha256(b"a" * size).hexdigest()
-    dropped = size - running.CAPTURE_LIMIT
-    assert result.stdout[: running.CAPTURE_LIMIT].count(b"a") == running.CAPTURE_LIMIT
-    assert str(dropped).encode() in result.stdout[running.CAPTURE_LIMIT :]
+    dropped = size - CAPTURE_LIMIT
+    assert result.stdout[: CAPTURE_LIMIT].count(b"a") == CAPTURE_LIMIT
+    assert str(dropped).encode() in result.stdout[CAPTURE_LIMIT :]
 
 
 def test_output_is_kept_only_where_it_is_wanted(quick_shop: Workspace) -> None:
