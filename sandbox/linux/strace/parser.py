@@ -40,7 +40,7 @@ _PLAIN = re.compile(
     rb"^(?:\[pid +\d+\]|\d+) +"
     rb"(?:(?:newfstatat|l?stat|statx|f?access|faccessat2?|readlink(?:at)?|execve|statfs)\([^\n]* = \d+"
     # where strace notes what was opened, nothing is left to remember
-    rb"|open(?:at2?)?\((?![^\n]*O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE))[^\n]* = \d+<[^\n]*>"
+    rb"|open(?:at2?)?\((?![^\n]*O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE))[^\n]* = \d+<[^\n]*>(?:\(deleted\))?"
     # it is there, and no link
     rb"|readlink(?:at)?\([^\n]* = -1 EINVAL \([^\n\"]*\)"
     rb"|--- SIG[^\n]*)\n",
@@ -48,6 +48,7 @@ _PLAIN = re.compile(
 )
 # where the path starts does not depend on who asks
 _PLACED = re.compile(rb'^(?:AT_FDCWD</[^>]*>, "(?!/proc/)|"/(?!proc/))')
+_SHOWN = 120
 _UNFINISHED = b"<unfinished ...>"
 _ENDS = (b"exit_group(", b"exit(")
 _MOVES = (b"chdir(", b"fchdir(")
@@ -174,7 +175,7 @@ class Parser:
         elif line.endswith(_UNFINISHED):
             self._begin(pid, line.removesuffix(_UNFINISHED).rstrip(b" "))
         elif (result := text.result(line)) is None:
-            self._miss("a line of the trace has no result")
+            self._miss(f"a line of the trace has no result ({line[:_SHOWN].decode('ascii', 'replace')})")
         elif makes(line):
             for held in self._processes.made(pid, line, None if result.errno else result.value):
                 self._guarded(result.value or 0, held, found)

@@ -12,7 +12,9 @@ from typing import NamedTuple
 from sandbox.linux import syscalls
 
 # the texts of errors hold neither quotes nor parentheses, which a path may
-_RESULT = re.compile(rb'(-1 (E[A-Z0-9]+) \([^"()]*\)|-?\d+|0x[0-9a-f]+|\?(?: E[A-Z_0-9]+ \([^"()]*\))?)(<.*>)?')
+_RESULT = re.compile(
+    rb'(-1 (E[A-Z0-9]+) \([^"()]*\)|-?\d+|0x[0-9a-f]+|\?(?: <unavailable>| E[A-Z_0-9]+ \([^"()]*\))?)(<.*>(?:\(deleted\))?)?'
+)
 # how often a path noted behind the result may spell one itself
 _TRIES = 16
 # a directory's name may hold anything, a quote and `>` too: the note ends where an argument does
