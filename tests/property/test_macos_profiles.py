@@ -114,7 +114,7 @@ def _difference(path: str, reaches: tuple[Reach, Reach], asked: Request, files: 
     """Which of the known differences this is, empty for none."""
     real = paths.canonical(path, files)
     kind = files.kind(real)
-    if kind is Kind.LINK:
+    if any(files.kind(place) is Kind.LINK for place in (real, *paths.parents(real))):
         return "a loop of links"
     closed = {one.path for one in (*asked.walls, *asked.stores, *asked.around)} | {TEMP_ROOT}
     if reaches == (Reach.READ, Reach.HIDDEN) and real in closed:
