@@ -47,7 +47,6 @@ def test_a_failed_run_is_fixed_and_the_next_one_passes(workspace_factory: Factor
     assert ': added "optional.ini" to tasks.t.exec.sandbox.ignore.read' in failed.stderr
     assert ": add " not in failed.stderr
     assert (': added "notes.md" to tasks.t.cache.inputs.files' in failed.stderr) is (shape == "cached")
-    assert _run(project, "check", "--strict").returncode in {0, 1}
     assert _run(project, "check").returncode == 0
     passed = _run(project, "run", "t", "--fix")
     assert (passed.returncode, passed.stdout) == (0, "x\nnotes\n"), passed.stderr
@@ -61,17 +60,8 @@ def test_the_json_has_what_was_changed_beside_what_was_suggested(workspace_facto
     data = json.loads(_run(project, "run", "t", "--fix", "--format", "json").stdout)
     assert data["fix"]["allow"]["read"] == ["notes.md"]
     assert data["unfixed"] is None
-    (change,) = data["changes"]
-    assert (
-        change
-        == {
-            "file": "p/vx.json",
-            "line": 8,
-            "path": "tasks.t.exec.sandbox.allow.read",
-            "entry": "notes.md",
-        }
-        or change["file"] == "vx.json"
-    )
+    where = {"file": "vx.json", "line": 8, "path": "tasks.t.exec.sandbox.allow.read", "entry": "notes.md"}
+    assert data["changes"] == [where]
     assert data["violations"][0]["class"] == "grant"
     again = json.loads(_run(project, "run", "t", "--fix", "--format", "json").stdout)
     assert (again["exitCode"], again["changes"], again["unfixed"]) == (0, [], None)
