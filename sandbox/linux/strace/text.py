@@ -13,7 +13,8 @@ from sandbox.linux import syscalls
 
 # the texts of errors hold neither quotes nor parentheses, which a path may
 _RESULT = re.compile(
-    rb'(-1 (E[A-Z0-9]+) \([^"()]*\)|-?\d+|0x[0-9a-f]+|\?(?: <unavailable>| E[A-Z_0-9]+ \([^"()]*\))?)(<.*>(?:\(deleted\))?)?'
+    rb'(-1 (E[A-Z0-9]+) \([^"()]*\)|-?\d+|0x[0-9a-f]+|\?(?: <unavailable>| E[A-Z_0-9]+ \([^"()]*\))?)'
+    rb"(<.*>(?:\(deleted\))?)?"
 )
 # how often a path noted behind the result may spell one itself
 _TRIES = 16
