@@ -118,6 +118,8 @@ def notes(mac: Mac, field: str, entry: Entry) -> Iterator[str]:
         yield "does nothing on macOS: no sandbox runs in another there"
     elif field == "localBinding":
         yield "macOS: any port of this machine's loopback, whatever is listed, and a server may bind any address"
+    elif field == "pty":
+        yield "macOS: the profile allows a terminal, but none is made there yet, so such a task is refused"
     elif field == "weakerNetworkIsolation":
         yield "macOS: programs in Go verify certificates through a service that may dial by itself"
     elif field in {"allowRead", "allowWrite"}:

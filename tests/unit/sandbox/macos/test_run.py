@@ -149,6 +149,13 @@ def test_a_host_is_refused_by_name_and_loopback_is_not(mac: FakeMac, project: Pa
     assert Profile.of(mac.profile).allows("network-outbound", "localhost:4173")
 
 
+def test_a_terminal_that_is_not_made_is_refused_by_name(mac: FakeMac, project: Path) -> None:
+    result = _run(mac, project, "touch ran", {"pty": True})
+    assert result.exit_code == 125
+    assert "pty" in result.refusals[0]
+    assert not (project / "ran").exists()
+
+
 def test_no_variable_names_a_front_that_is_not_there(mac: FakeMac, project: Path) -> None:
     result = _run(mac, project, "env", env={"JAVA_TOOL_OPTIONS": "-Xmx1g"})
     lines = result.stdout.decode().splitlines()
