@@ -106,12 +106,15 @@ def test_both_systems_give_a_task_the_same(case: Case) -> None:
         there, here = linux.access(path, case.files), mac.access(path, case.files)
         there = Reach.WRITE if there is Reach.NAME else there
         if there is not here:
-            difference = _difference(path, (there, here), asked, case.files, mac)
+            difference = _difference(path, (there, here), asked, case.files, (linux, mac))
             assert difference, (path, there, here, linux.describe(), mac.describe())
 
 
-def _difference(path: str, reaches: tuple[Reach, Reach], asked: Request, files: MemoryFiles, mac: MacPlan) -> str:
+def _difference(
+    path: str, reaches: tuple[Reach, Reach], asked: Request, files: MemoryFiles, plans: tuple[Plan, MacPlan]
+) -> str:
     """Which of the known differences this is, empty for none."""
+    linux, mac = plans
     real = paths.canonical(path, files)
     kind = files.kind(real)
     if any(files.kind(place) is Kind.LINK for place in (real, *paths.parents(real))):
@@ -119,8 +122,8 @@ def _difference(path: str, reaches: tuple[Reach, Reach], asked: Request, files: 
     closed = {one.path for one in (*asked.walls, *asked.stores, *asked.around)} | {TEMP_ROOT}
     if reaches == (Reach.READ, Reach.HIDDEN) and real in closed:
         return "the place of something closed"
-    if reaches == (Reach.HIDDEN, Reach.WRITE) and kind is None and files.kind(paths.parent(real)) is None:
-        return "in a directory that is not there"
+    if reaches == (Reach.HIDDEN, Reach.WRITE) and kind is None:
+        return "in no directory that leads to a name" if _leads_nowhere(linux, paths.parent(real), files) else ""
     if reaches == (Reach.HIDDEN, Reach.READ):
         if kind is None and mac.reach(real, directory=False) is Reach.READ:
             return "made later"
@@ -131,6 +134,11 @@ def _difference(path: str, reaches: tuple[Reach, Reach], asked: Request, files: 
         if kind is Kind.DIRECTORY and covering and all(map(_only_itself, covering)):
             return "a directory on the way"
     return ""
+
+
+def _leads_nowhere(linux: Plan, directory: str, files: MemoryFiles) -> bool:
+    """Whether a directory is not shown on Linux, where those of patterns are once they lead to a name."""
+    return linux.access(directory, files) is Reach.HIDDEN
 
 
 def _only_itself(one: Filter) -> bool:
