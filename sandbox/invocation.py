@@ -10,11 +10,11 @@ import threading
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from sandbox import environment, making, observing, outcome, setaside, staging, surroundings, temporary
+from sandbox import environment, making, observing, outcome, setaside, staging, surroundings, temporary, terminal
 from sandbox.errors import NotStarted, SandboxError
 from sandbox.host import HostFiles, Snapshot
 from sandbox.judge.verdict import Judge
-from sandbox.linux.messages import Spec
+from sandbox.linux.messages import Screen, Spec
 from sandbox.network import policies
 from sandbox.options import GRACE, executable
 from sandbox.planning import linux
@@ -104,7 +104,8 @@ class Run:
         executable(self._command, self._options.get("env") or {})
         self._bwrap = find_bwrap(os.environ.get("PATH", ""), self._request.workspace_root)
         tracer = observing.strace(self._request.workspace_root) if observer == "strace" else ""
-        temp = temporary.make(facts.temp_root)
+        temporary_directory = temporary.make(facts.temp_root)
+        temp = temporary_directory.path
         staging.sweep(self._request.workspace_root)
         held: making.Held | None = None
         try:
@@ -143,6 +144,7 @@ class Run:
                 tracer=tracer,
                 timeout=self._options.get("timeout"),
                 grace=GRACE,
+                screen=self._screen(),
                 network=policies.policy(config, temp=temp, declared=self._session.declared, host=os.environ),
             )
             report = self._attempts(spec, judge)
@@ -164,7 +166,7 @@ class Run:
                 every_socket=config.unix_sockets is True,
             )
         finally:
-            temporary.remove(temp)
+            temporary_directory.remove()
             if self._area is not None:
                 self._area.remove()
             if held is not None:
@@ -211,6 +213,12 @@ class Run:
             report = self._once(spec, judge)
         return report
 
+    def _screen(self) -> Screen | None:
+        caller = self._options.get("terminal")
+        if not self._request.config.pty:
+            return None
+        return terminal.screen(caller, typed=caller is not None and caller == self._options.get("stdin"))
+
     def _once(self, spec: Spec, judge: Judge) -> Report:
         options = self._options
         keep = options.get("capture", True)
@@ -225,6 +233,7 @@ class Run:
             stderr=_stream(options.get("stderr"), options.get("on_stderr"), keep=keep),
             on_access=take,
             on_start=options.get("on_start"),
+            caller=options.get("terminal") if spec.screen is not None else None,
         )
         with self._lock:
             self._attempt = attempt

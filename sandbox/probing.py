@@ -219,7 +219,7 @@ def _fuse() -> Probe:
 def _temporary() -> Probe:
     name, root = "temporary", host_facts().temp_root
     try:
-        temporary.remove(temporary.make(root))
+        temporary.make(root).remove()
     except SandboxError as error:
         return Probe(name=name, ok=False, found=root, cause=error.message, fix=error.hint)
     return Probe(name=name, ok=True, found=root)

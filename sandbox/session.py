@@ -11,7 +11,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Self, Unpack
 
-from sandbox import endpoints
+from sandbox import endpoints, temporary
 from sandbox import request as requests
 from sandbox.contract import ResolvedSandboxConfig
 from sandbox.errors import NotStarted, RequestRefused, Unavailable
@@ -72,6 +72,7 @@ class Session:
         self._attempts: set[Signalled] = set()
         self._declared: dict[ResolvedSandboxConfig, None] = {}
         self._closed = False
+        self._swept = False
 
     def __enter__(self) -> Self:
         """The session itself; nothing is started yet."""
@@ -294,6 +295,10 @@ class Session:
         """Have the session's signals reach an attempt."""
         with self._lock:
             self._attempts.add(attempt)
+            swept, self._swept = self._swept, True
+        if not swept:
+            # what sessions that were killed could not take back
+            temporary.sweep(host_facts().temp_root)
 
     def leave(self, attempt: Signalled) -> None:
         """The attempt has ended."""

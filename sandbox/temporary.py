@@ -7,10 +7,11 @@ The directory above them is this user's own real directory, mode 0700, in a pare
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import stat
 import tempfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.errors import NotStarted
 
@@ -18,7 +19,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def make(root: str) -> str:
+_PREFIX = "task-"
+_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Directory(NamedTuple):
+    """One task's.
+
+    Attributes:
+        path: absolute.
+        fd: keeps the lock that says its run lives, whatever process numbers mean to who looks.
+    """
+
+    path: str
+    fd: int
+
+    def remove(self) -> None:
+        """Remove it with all it holds, see `remove`."""
+        remove(self.path)
+        os.close(self.fd)
+
+
+def make(root: str) -> Directory:
     """A new empty directory below `root`, mode 0700; makes `root` too.
 
     Raises:
@@ -42,9 +64,60 @@ def make(root: str) -> str:
     try:
         if own.st_mode & 0o077:
             os.chmod(root, 0o700)
-        return tempfile.mkdtemp(prefix="task-", dir=root)
+        with _locked(root, fcntl.LOCK_SH):
+            path = tempfile.mkdtemp(prefix=_PREFIX, dir=root)
+            fd = os.open(path, _LIST)
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        return Directory(path, fd)
     except OSError as error:
         raise NotStarted(f"no temporary directory can be made in {root}: {error.strerror}", hint=hint) from error
+
+
+def sweep(root: str) -> None:
+    """Remove the directories of tasks whose executor is gone, in a `root` that is this user's own."""
+    stale: list[str] = []
+    try:
+        own = os.lstat(root)
+        if not stat.S_ISDIR(own.st_mode) or own.st_uid != os.getuid():
+            return
+        # a directory is locked before anybody else may look at it
+        with _locked(root, fcntl.LOCK_EX):
+            for name in os.listdir(root):
+                with contextlib.suppress(OSError):
+                    if name.startswith(_PREFIX) and _is_stale(f"{root}/{name}"):
+                        stale.append(name)
+    except OSError:
+        return
+    for name in stale:
+        remove(f"{root}/{name}")
+
+
+def _is_stale(path: str) -> bool:
+    try:
+        fd = os.open(path, _LIST)
+    except PermissionError:
+        # a task may have taken the rights to its own directory
+        _unlock(path, None)
+        fd = os.open(path, _LIST)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+@contextlib.contextmanager
+def _locked(directory: str, how: int) -> Iterator[None]:
+    fd = os.open(directory, _LIST)
+    try:
+        fcntl.flock(fd, how)
+        yield
+    finally:
+        os.close(fd)
 
 
 def remove(path: str) -> None:

@@ -50,7 +50,7 @@ def _nested(system: tools.Tools) -> Found:
 def _temporary() -> Found:
     root = host_facts().temp_root
     try:
-        temporary.remove(temporary.make(root))
+        temporary.make(root).remove()
     except SandboxError as error:
         return Found("temporary", root, error.message, error.hint)
     return Found("temporary", root)

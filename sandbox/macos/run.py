@@ -113,9 +113,9 @@ class MacRun:
         tools.check(self._tools)
         temp = temporary.make(self._request.facts.temp_root)
         try:
-            return self._between(observer, cwd, temp)
+            return self._between(observer, cwd, temp.path)
         finally:
-            temporary.remove(temp)
+            temp.remove()
 
     def _between(self, observer: str, cwd: str, temp: str) -> RunResult:
         config = self._request.config

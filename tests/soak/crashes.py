@@ -71,7 +71,7 @@ def request_in(session: Session, root: Path) -> Request:
     return session.request(config, workspace_root=str(root))
 
 
-def matrix(place: Path, *, moments: int, seed: int) -> list[str]:
+def matrix(place: Path, parties: tuple[Party, ...] = PARTIES, *, moments: int, seed: int) -> list[str]:
     """Kill each party so many times; what was wrong, a line each."""
     os.environ["VX_TMPDIR"] = str(place / "temp")
     root = (place / "ws").resolve()
@@ -84,7 +84,8 @@ def matrix(place: Path, *, moments: int, seed: int) -> list[str]:
     before = look(root, temporary, _MARKER)
     chance = random.Random(seed)  # noqa: S311  a choice that can be repeated
     wrong: list[str] = []
-    for party in PARTIES:
+    for party in parties:
+        known = len(wrong)
         hit = 0
         for moment in range(moments):
             said = _one(root, party, delay=chance.random() * 0.6, pick=chance.random())
@@ -93,11 +94,12 @@ def matrix(place: Path, *, moments: int, seed: int) -> list[str]:
             _whole_run(root)
             after = settled(root, temporary, _MARKER, before)
             if left := after.more_than(before):
-                wrong.append(f"{party}, moment {moment}: left over, as (before, after): {left}")
+                names = [str(p) for where in temporary for p in where.rglob("*")]
+                wrong.append(f"{party}, moment {moment}: left over, as (before, after): {left} {names}")
             files = sorted(str(p.relative_to(root)) for p in (root / "app").rglob("*") if p.is_file())
             allowed = {"lib/cart", "out/.keep", "out/x", "made/x", "made/.t"}
             wrong += [f"{party}, moment {moment}: {name} is nobody's" for name in files if name[4:] not in allowed]
-        print(f"{party:12} killed {hit} of {moments} times")
+        print(f"{party:12} killed {hit} of {moments} times", *wrong[known:], sep="\n  ", flush=True)
     return wrong
 
 
@@ -115,6 +117,7 @@ def _one(root: Path, party: Party, *, delay: float, pick: float) -> list[str] | 
         victim = None
         while victim is None and time.monotonic() < end:
             victim = _find(party, executor.pid, pick)
+            time.sleep(0.001)
         if victim is None:
             return None
         with contextlib.suppress(ProcessLookupError):
@@ -206,12 +209,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--moments", type=int, default=20)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 16))
+    parser.add_argument("--party", choices=PARTIES, action="append")
     given = parser.parse_args()
     print(f"seed {given.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="vxconf-crashes-") as place:
-        wrong = matrix(Path(place), moments=given.moments, seed=given.seed)
-    for line in wrong:
-        print(line)
+        parties = tuple(given.party or PARTIES)
+        wrong = matrix(Path(place), parties, moments=given.moments, seed=given.seed)
     print("nothing was left" if not wrong else f"{len(wrong)} findings")
     return 1 if wrong else 0
 
