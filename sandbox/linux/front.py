@@ -29,7 +29,7 @@ SETTLE, SETTLED, HOLE = b"settle", b"settled", b"hole"
 OPERATION = "network-outbound"
 
 _BOOT = "import sys; sys.path[:] = {path!r}; from sandbox.linux.fronting import main; main()"
-_SETTLE_SECONDS = 10.0
+_SETTLE_SECONDS = 30.0
 # reports taken before the warden looks at its other doors
 _BURST = 64
 

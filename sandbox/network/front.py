@@ -168,17 +168,17 @@ class Front:
             target, early = await self._loop.within(_HANDSHAKE_SECONDS, self._handshake(connection))
         except socks.Malformed as error:
             await connection.send(error.reply)
-            connection.end()
+            await connection.part()
             return
         try:
             opened = await self._dialler.open(target.host, target.port)
         except Refused:
             await connection.send(socks.answer(socks.NOT_ALLOWED))
-            connection.end()
+            await connection.part()
             return
         except Unreachable as error:
             await connection.send(socks.answer(socks.CONNECTION_REFUSED if error.refused else socks.UNREACHABLE))
-            connection.end()
+            await connection.part()
             return
         with opened.connection:
             await connection.send(socks.answer(socks.SUCCEEDED))

@@ -137,14 +137,7 @@ class Client:
         else:
             data = (data or b"") + body
         await self._connection.send(data)
-        self._connection.end()
-        # what was still coming is read, or the answer would be thrown away with it
-        await self._loop.within(2.0, self._drain())
-
-    async def _drain(self) -> None:
-        for _ in range(64):
-            if not await self._connection.recv(_CHUNK):
-                return
+        await self._connection.part()
 
     async def _answer(self, request: h11.Request) -> bool:
         """Do what is asked; whether another request may follow."""

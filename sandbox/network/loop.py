@@ -30,6 +30,8 @@ _READABLE = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLE
 _WRITABLE = select.EPOLLOUT | select.EPOLLHUP | select.EPOLLERR
 # timers set after which those that are of no use any more are thrown away
 _SWEEP = 4096
+# how long, and how much of it, is read of a client that was told off
+_PART_SECONDS, _PART_READS = 30.0, 64
 # events taken from the kernel at once
 _EVENTS = 256
 
@@ -447,3 +449,17 @@ class Connection:
         """Say that nothing more is sent."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_WR)
+
+    async def part(self) -> None:
+        """Say that nothing more is sent, and read what still comes for a while.
+
+        Closing a socket with something unread in it throws away what the other end has not read yet.
+        """
+        self.end()
+        with contextlib.suppress(OSError):  # it hung up, or takes its time
+            await self._loop.within(_PART_SECONDS, self._read_on())
+
+    async def _read_on(self) -> None:
+        for _ in range(_PART_READS):
+            if not await self.recv(1 << 16):
+                return
