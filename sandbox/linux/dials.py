@@ -13,15 +13,15 @@ import _thread
 import errno
 import fcntl
 import os
-import select
 import socket
 import struct
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sandbox.linux import caller, kernel, notification, places, sending, sockaddr
 from sandbox.linux.aside import Aside
 from sandbox.linux.caller import Caller
+from sandbox.linux.connecting import connected, namespace, pending
 from sandbox.linux.inflight import Inflight
 from sandbox.linux.outbound import OPERATION, Outbound
 from sandbox.linux.sending import Waiting
@@ -37,10 +37,6 @@ if TYPE_CHECKING:
 #: Calls that wait at once; the ones beyond wait for one of these.
 _THREADS = 256
 _SETTLE_SECONDS = 5.0
-# a blocked connect looks so often whether its caller still waits; seconds, microseconds
-_LOOK = struct.pack("<qq", 0, 48_000)
-_WAITS = frozenset({errno.EAGAIN, errno.EINPROGRESS, errno.EALREADY})
-_SO_NETNS_COOKIE = 71
 _MESSAGES = frozenset({"sendmsg", "sendmmsg"})
 _SENDS = _MESSAGES | {"sendto"}
 _MAKES = frozenset({"socket", "socketpair"})
@@ -89,7 +85,7 @@ class Dials:
         self._threads = Aside(_THREADS, missed)
         self._listener = -1
         with socket.socket(socket.AF_UNIX) as here:
-            self._host = _namespace(here)
+            self._host = namespace(here)
 
     def open(self, listener: int) -> None:
         """Answer at this listener."""
@@ -225,10 +221,10 @@ class Dials:
         raw = who.address(seen.args[1], seen.args[2])
         with self._target(who, sock, raw, "connect") as (address, inet):
             waiting = self._waiting(seen, who, sock)
-            code = _connected(waiting, address)
+            code = connected(waiting, address)
             if inet is not None:
                 stream = sock.type == socket.SOCK_STREAM
-                told = _pending(sock) if code == errno.EINPROGRESS else code
+                told = pending(sock) if code == errno.EINPROGRESS else code
                 self._outbound.ended(who.thread, inet, told, sends=stream)
         if code:
             raise _error(code)
@@ -271,7 +267,7 @@ class Dials:
     ) -> int:
         who, sock = waiting.who, waiting.sock
         if sock.family == sockaddr.AF_NETLINK:
-            return _asked(waiting, raw, parts, flags)
+            return sending.question(waiting, raw, parts, flags)
         if not raw:
             return sending.message(waiting, parts, name=b"", control=control, flags=flags)
         with self._target(who, sock, raw, call) as (address, inet):
@@ -298,7 +294,7 @@ class Dials:
             address = sockaddr.parse(raw)
         except sockaddr.Malformed as error:
             raise OSError(errno.EINVAL, str(error)) from error
-        foreign = self._host is not None and _namespace(sock) == self._host
+        foreign = self._host is not None and namespace(sock) == self._host
         if sock.family == sockaddr.AF_UNIX:
             if isinstance(address, sockaddr.Path):
                 with self._place(who, address.path, call, foreign=foreign) as place:
@@ -346,80 +342,3 @@ class Dials:
         path = places.on_host(who.thread, asked)
         if places.is_socket(path):
             self._recorder.dialled(who.thread, call, asked, path=path, errno=code)
-
-
-def _connected(waiting: Waiting, address: bytes) -> int:
-    """Connect; the errno, 0 for none.
-
-    The kernel would block in here for as long as it takes, and no signal of the caller's would end that. So a socket
-    that may block is given a short time-out for the while: nobody else waits on one that is not connected yet.
-    """
-    sock = waiting.sock
-    fresh = sock.type in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET) and not _settled(sock)
-    before = sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16) if fresh and not waiting.nonblocking else b""
-    try:
-        if before:
-            waiting.begin()
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _LOOK)
-        while True:
-            code = _once(sock, address)
-            if code == errno.EINTR or (before and code in _WAITS and waiting.wait()):
-                continue
-            return code
-    finally:
-        if before:
-            with suppress(OSError):
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, before)
-
-
-def _once(sock: socket.socket, address: bytes) -> int:
-    try:
-        caller.connect(sock.fileno(), address)
-    except OSError as error:
-        return error.errno or errno.EIO
-    return 0
-
-
-def _settled(sock: socket.socket) -> bool:
-    """Whether it listens or is connected: the answer then comes at once."""
-    if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        return True
-    try:
-        sock.getpeername()
-    except OSError:
-        return False
-    return True
-
-
-def _pending(sock: socket.socket) -> int:
-    """How a connect that goes on by itself has ended so far, without taking the answer from the caller."""
-    poll = select.poll()
-    poll.register(sock.fileno(), 0)
-    # in the task's own network the answer is there before the call returns
-    return errno.ECONNREFUSED if any(event & select.POLLERR for _, event in poll.poll(0)) else 0
-
-
-def _asked(waiting: Waiting, raw: bytes, parts: list[tuple[int, int]], flags: int) -> int:
-    """A netlink message, which this process may send only where it makes no difference who does.
-
-    The kernel takes the sender's privilege from the process that sends; over the task's own network this one has it.
-    """
-    who, sock = waiting.who, waiting.sock
-    if sock.proto != 0 or sum(size for _, size in parts) > sending.CHUNK:
-        raise _error(errno.EPERM)
-    data = b"".join(who.read(address, size) for address, size in parts)
-    try:
-        to = sockaddr.parse(raw) if raw else sockaddr.Netlink(0, 0)
-    except sockaddr.Malformed as error:
-        raise OSError(errno.EINVAL, str(error)) from error
-    if to != sockaddr.Netlink(0, 0) or not sockaddr.asks_only(data):
-        raise _error(errno.EPERM)
-    return caller.send(sock.fileno(), memoryview(data), name=raw, control=b"", flags=flags | socket.MSG_DONTWAIT)
-
-
-def _namespace(sock: socket.socket) -> bytes | None:
-    """Which network a socket is of (Linux 5.14), `None` where the kernel does not tell."""
-    try:
-        return sock.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8)
-    except OSError:
-        return None

@@ -196,3 +196,21 @@ def parts_of(who: Caller, header: sockaddr.Header) -> list[tuple[int, int]]:
     if header.part_count > sockaddr.IOV_MAX:
         raise OSError(errno.EMSGSIZE, os.strerror(errno.EMSGSIZE))
     return sockaddr.parts(who.read(header.parts, 16 * header.part_count))
+
+
+def question(waiting: Waiting, raw: bytes, parts: list[tuple[int, int]], flags: int) -> int:
+    """A netlink message, which this process may send only where it makes no difference who does.
+
+    The kernel takes the sender's privilege from the process that sends; over the task's own network this one has it.
+    """
+    who, sock = waiting.who, waiting.sock
+    if sock.proto != 0 or sum(size for _, size in parts) > CHUNK:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+    data = b"".join(who.read(address, size) for address, size in parts)
+    try:
+        to = sockaddr.parse(raw) if raw else sockaddr.Netlink(0, 0)
+    except sockaddr.Malformed as error:
+        raise OSError(errno.EINVAL, str(error)) from error
+    if to != sockaddr.Netlink(0, 0) or not sockaddr.asks_only(data):
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+    return caller.send(sock.fileno(), memoryview(data), name=raw, control=b"", flags=flags | socket.MSG_DONTWAIT)

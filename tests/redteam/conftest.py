@@ -47,6 +47,7 @@ class Box:
     observer: str = "auto"
     read: tuple[str, ...] = ("lib/",)
     write: tuple[str, ...] = ("out/",)
+    local_binding: tuple[int, ...] = ()
 
     def request(self) -> Request:
         config = ResolvedSandboxConfig(
@@ -55,6 +56,7 @@ class Box:
             project=str(self.project),
             allow_read=tuple(f"{self.project}/{grant}" for grant in self.read),
             allow_write=tuple(f"{self.project}/{grant}" for grant in self.write),
+            local_binding=self.local_binding or False,
         )
         return self.session.request(config, workspace_root=str(self.root))
 

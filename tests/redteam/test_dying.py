@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from sandbox import RunResult
 
-_SECONDS = 15.0
+_SECONDS = 60.0
 
 
 def until(what: Callable[[], bool], message: Callable[[], str]) -> None:
@@ -271,3 +273,37 @@ def test_a_full_temporary_directory_is_a_reason(base: Path, box: Box, monkeypatc
         subprocess.run(("umount", "-l", str(small)), check=True)
     monkeypatch.setenv("VX_TMPDIR", str(base))
     assert box.run("true").exit_code == 0
+
+
+@pytest.mark.parametrize("victim", ["supervisor", "warden", "process 1"])
+def test_a_killed_part_takes_the_hosts_side_of_a_port_with_it(base: Path, box: Box, victim: str) -> None:
+    """The front, once started, holds the listener as well as the warden."""
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    with Session() as session:
+        box.session = session
+        box.local_binding = (port,)
+        assert box.run("true").exit_code == 0
+        root = supervisor_of(session)
+        results: list[RunResult] = []
+        ready = threading.Event()
+        command = "echo ready; while :; do sleep 0.05; done"
+        thread = threading.Thread(target=lambda: results.append(box.run(command, on_stdout=lambda _: ready.set())))
+        thread.start()
+        assert ready.wait(_SECONDS)
+        # nobody listens inside
+        with contextlib.suppress(ConnectionResetError), socket.create_connection(("127.0.0.1", port)) as client:
+            assert client.recv(1) == b""
+        warden = next(pid for pid in children(root) if any(numbered(p) == 1 for p in below(pid)))
+        first = next(pid for pid in below(warden) if numbered(pid) == 1)
+        kill({"supervisor": root, "warden": warden, "process 1": first}[victim])
+        thread.join()
+        assert results[0].exit_code != 0, shown(results[0])
+
+        def free() -> bool:
+            with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+                return True
+            return False
+
+        until(free, lambda: f"port {port} is held still")
+    assert base.is_dir()

@@ -68,11 +68,14 @@ def until(work: Callable[[], object]) -> int:
     return count
 
 
-def drained(server: socket.socket) -> None:
-    server.setblocking(False)
-    with contextlib.suppress(BlockingIOError):
+def accepting(server: socket.socket) -> None:
+    """Whoever comes is let in and sent away, so that nobody waits."""
+
+    def accept() -> None:
         while True:
             server.accept()[0].close()
+
+    threading.Thread(target=accept, daemon=True).start()
 
 
 def flipped_address(kind: int, mine: str, target: str) -> None:
@@ -309,11 +312,11 @@ stream = own(socket.SOCK_STREAM, TEMP + "/stream")
 if sys.argv[6] == "descriptor":
     swapped_descriptor(LETTERS)
 else:
+    accepting(stream)
     spelled(STREAM)
     passed_on(STREAM)
     undumpable(STREAM)
     flipped_address(socket.SOCK_STREAM, TEMP + "/stream", STREAM)
-    drained(stream)
     swapped_link(STREAM)
     swapped_directory(STREAM)
     letters = own(socket.SOCK_DGRAM, TEMP + "/letters")
@@ -321,7 +324,6 @@ else:
     flipped_address(socket.SOCK_DGRAM, TEMP + "/letters", LETTERS)
     mixed(LETTERS)
     handed()
-    drained(stream)
     flooded()
 sys.stdout.write(json.dumps(told))
 sys.stdout.flush()

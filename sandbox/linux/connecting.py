@@ -1,0 +1,79 @@
+"""EFFECT: one connect on a caller's socket, however long it takes, and what its socket tells of itself."""
+
+from __future__ import annotations
+
+import errno
+import select
+import socket
+import struct
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from sandbox.linux import caller
+
+if TYPE_CHECKING:
+    from sandbox.linux.sending import Waiting
+
+# a blocked connect looks so often whether its caller still waits; seconds, microseconds
+_LOOK = struct.pack("<qq", 0, 48_000)
+_WAITS = frozenset({errno.EAGAIN, errno.EINPROGRESS, errno.EALREADY})
+_SO_NETNS_COOKIE = 71
+
+
+def connected(waiting: Waiting, address: bytes) -> int:
+    """Connect; the errno, 0 for none.
+
+    The kernel would block in here for as long as it takes, and no signal of the caller's would end that. So a socket
+    that may block is given a short time-out for the while: nobody else waits on one that is not connected yet.
+    """
+    sock = waiting.sock
+    fresh = sock.type in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET) and not _settled(sock)
+    before = sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16) if fresh and not waiting.nonblocking else b""
+    try:
+        if before:
+            waiting.begin()
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _LOOK)
+        while True:
+            code = _once(sock, address)
+            if code == errno.EINTR or (before and code in _WAITS and waiting.wait()):
+                continue
+            return code
+    finally:
+        if before:
+            with suppress(OSError):
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, before)
+
+
+def _once(sock: socket.socket, address: bytes) -> int:
+    try:
+        caller.connect(sock.fileno(), address)
+    except OSError as error:
+        return error.errno or errno.EIO
+    return 0
+
+
+def _settled(sock: socket.socket) -> bool:
+    """Whether it listens or is connected: the answer then comes at once."""
+    if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        return True
+    try:
+        sock.getpeername()
+    except OSError:
+        return False
+    return True
+
+
+def pending(sock: socket.socket) -> int:
+    """How a connect that goes on by itself has ended so far, without taking the answer from the caller."""
+    poll = select.poll()
+    poll.register(sock.fileno(), 0)
+    # in the task's own network the answer is there before the call returns
+    return errno.ECONNREFUSED if any(event & select.POLLERR for _, event in poll.poll(0)) else 0
+
+
+def namespace(sock: socket.socket) -> bytes | None:
+    """Which network a socket is of (Linux 5.14), `None` where the kernel does not tell."""
+    try:
+        return sock.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8)
+    except OSError:
+        return None
