@@ -55,9 +55,9 @@ class Installed:
         assert done.returncode == result["exitCode"], done.stderr
         return result, done.stderr
 
-    def passes(self, task: str) -> str:
+    def passes(self, task: str, *arguments: str) -> str:
         """Runs a task that has to pass, walled in and seen; what its command printed."""
-        result, printed = self.run(task)
+        result, printed = self.run(task, *arguments)
         assert (result["exitCode"], result["violations"]) == (0, []), f"{printed}\n{result}"
         assert result["sandboxed"] is True
         assert result["trace"] == "complete", result["traceReason"]
