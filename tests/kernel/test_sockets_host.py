@@ -293,3 +293,12 @@ def test_a_socket_is_made_only_where_a_file_may_be(shop: Workspace) -> None:
     assert result.stdout == b"done EROFS EROFS done done\n", shown(result)
     found = {(v.kind, v.operation, os.path.relpath(v.path, shop.project)) for v in result.violations}
     assert found == {("write", "bind", "lib/new.sock"), ("write", "bind", "new.sock")}
+
+
+def test_a_port_at_which_no_listed_name_is_reached_is_told_by_the_name(shop: Workspace) -> None:
+    program = "print(code(socket.create_connection, ('listed.test', 9999)))"
+    result = _run(shop, program, network=("listed.test:443",))
+    assert result.stdout == b"ECONNREFUSED\n", shown(result)
+    (violation,) = result.violations
+    assert (violation.operation, violation.target, result.exit_code) == ("network-outbound", "listed.test:9999", 1)
+    assert "not on the allow list" in violation.line
