@@ -74,6 +74,7 @@ ordinary-user: test-tools
 
 bench: test-tools
 	$(BIN)/python tests/bench/run.py
+	$(BIN)/python tests/bench/network.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist *.egg-info
