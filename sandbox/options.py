@@ -27,8 +27,11 @@ class RunOptions(TypedDict, total=False):
         on_violation: called with each violation as it happens.
         timeout: seconds the command may take, counted from its start.
         observer: `auto`, `mask`, `notify`, `strace` or `none`.
-        stdin: a descriptor, or all the bytes there are; an empty input when absent.
-        stdout: a descriptor the command writes to itself, in place of being heard and kept; likewise `stderr`.
+        stdin: a descriptor, or all the bytes there are; an empty input when absent. With `pty` it is typed.
+        stdout: a descriptor the command writes to itself, in place of being heard and kept; likewise `stderr`. With
+            `pty` all output is the terminal's, and goes here.
+        terminal: for a task with `pty`: a terminal of the caller's, whose size the task's has, anew with every
+            SIGWINCH; where it is `stdin` too, it passes on every key for the time of the run.
         on_start: called once, with the command's process number on the host, just before it is executed.
         capture: whether the result keeps the output (at most 16 MiB of each stream); it does unless told not to.
     """
@@ -45,6 +48,7 @@ class RunOptions(TypedDict, total=False):
     stdin: int | bytes | None
     stdout: int | None
     stderr: int | None
+    terminal: int | None
     on_start: Callable[[int], object] | None
     capture: bool
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 #: Fields nothing on Linux enforces yet, by attribute: the JSON key and the code. A config that sets one is
 #: refused, never half obeyed.
 NOT_BUILT_YET = {
-    "pty": ("pty", "VX504"),
     "weaker_when_nested": ("weakerWhenNested", "VX507"),
 }
 

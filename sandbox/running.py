@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sandbox import terminal as terminals
 from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Spec, Started, encode
 
 if TYPE_CHECKING:
@@ -36,6 +37,18 @@ class Report:
     tail: bytes = b""
 
 
+@dataclass(slots=True)
+class _Pipe:
+    stream: Stream
+
+    def ready(self, fd: int, _events: int) -> bool:
+        """Take what is there; false at the end."""
+        chunk = os.read(fd, _CHUNK)
+        if chunk:
+            self.stream.take(chunk)
+        return bool(chunk)
+
+
 class Attempt:
     """One run of one command.
 
@@ -45,6 +58,7 @@ class Attempt:
         stdout: who hears and keeps what it writes, or a descriptor it writes to itself; likewise `stderr`.
         on_access: called with every distinct access, as it happens.
         on_start: called with the command's process number on the host.
+        caller: the caller's terminal, for a spec with a screen.
     """
 
     def __init__(
@@ -56,12 +70,15 @@ class Attempt:
         stderr: Stream | int,
         on_access: Callable[[Access], object],
         on_start: Callable[[int], object] | None = None,
+        caller: int | None = None,
     ) -> None:
         self._spec = spec
         self._stdin = stdin
         self._streams = (stdout, stderr)
         self._on_access = on_access
         self._on_start = on_start
+        self._caller = caller
+        self._terminal: terminals.Terminal | None = None
         self._lock = threading.RLock()
         self._control: socket.socket | None = None
         self._stopped = False
@@ -70,6 +87,8 @@ class Attempt:
         """Send a signal to the command's group, from any thread; `SIGKILL` ends the whole sandbox."""
         with self._lock:
             self._stopped = self._stopped or number == signal.SIGKILL
+            if self._terminal is not None and self._terminal.signal(number):
+                return
             if self._control is not None:
                 try:
                     self._control.send(encode(Signal(number=number)), socket.MSG_NOSIGNAL)
@@ -89,19 +108,21 @@ class Attempt:
         pipes: list[tuple[int, Stream]] = []
         inside: list[int] = [theirs.detach()]
         try:
-            inside.append(_input(self._stdin))
-            for stream in self._streams:
-                if isinstance(stream, int):
-                    inside.append(os.dup(stream))
-                    continue
-                reading, writing = os.pipe()
-                pipes.append((reading, stream))
-                inside.append(writing)
+            if self._spec.screen is None:
+                inside.append(_input(self._stdin))
+                for stream in self._streams:
+                    if isinstance(stream, int):
+                        inside.append(os.dup(stream))
+                        continue
+                    reading, writing = os.pipe()
+                    pipes.append((reading, stream))
+                    inside.append(writing)
+            else:
+                inside += self._terminal_line()
             hand_over(inside)
         except BaseException:
             ours.close()
-            for reading, _ in pipes:
-                os.close(reading)
+            self._close(pipes)
             raise
         finally:
             for fd in inside:
@@ -113,44 +134,73 @@ class Attempt:
             if stopped:
                 return Report(failed=Failed(reason="the run was stopped before the command started"))
             ours.sendall(encode(self._spec))
-            return self._pump(ours, pipes)
+            typed = self._caller if self._caller == self._stdin else None
+            with terminals.raw(typed):
+                return self._pump(ours, pipes)
         finally:
             with self._lock:
                 self._control = None
             ours.close()
-            for reading, _ in pipes:
-                os.close(reading)
+            self._close(pipes)
+
+    def _terminal_line(self) -> tuple[int, int, int]:
+        """Three streams to hand over in place of those the terminal will be; the first is to send it over."""
+        ours, theirs = socket.socketpair()
+        stdout, _ = self._streams
+        self._terminal = terminals.Terminal(
+            ours,
+            stdin=self._stdin,
+            out=stdout,
+            caller=self._caller,
+            # as when the window of a terminal is closed
+            on_gone=lambda: self.signal(signal.SIGHUP),
+        )
+        return theirs.detach(), _input(None), _input(None)
+
+    def _close(self, pipes: list[tuple[int, Stream]]) -> None:
+        for reading, _ in pipes:
+            os.close(reading)
+        if self._terminal is not None:
+            self._terminal.close()
 
     def _pump(self, control: socket.socket, pipes: list[tuple[int, Stream]]) -> Report:
         report, decoder = Report(), Decoder()
         deadline: float | None = None
-        open_pipes = len(pipes)
-        with selectors.DefaultSelector() as selector:
+        # a terminal's input may be a regular file, which epoll does not take
+        kind = selectors.DefaultSelector if self._terminal is None else selectors.PollSelector
+        with kind() as selector:
             selector.register(control, selectors.EVENT_READ)
             for reading, stream in pipes:
-                selector.register(reading, selectors.EVENT_READ, stream)
-            while open_pipes or deadline is None:
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
+                selector.register(reading, selectors.EVENT_READ, _Pipe(stream))
+            pause: float | None = None
+            while deadline is None or selector.get_map():
+                left = pause if deadline is None else deadline - time.monotonic()
+                if left is not None and left < 0:
                     break
-                for key, _ in selector.select(left):
-                    if key.data is not None:
-                        if chunk := os.read(key.fd, _CHUNK):
-                            key.data.take(chunk)
-                        else:
-                            selector.unregister(key.fd)
-                            open_pipes -= 1
-                        continue
-                    data = _received(control)
-                    for message in decoder.feed(data):
-                        self._hear(report, message)
-                    if not data or report.finished or report.failed:
-                        # it has said its last word: no need to wait until the warden is gone as well
-                        selector.unregister(control)
-                        deadline = time.monotonic() + _DRAIN_SECONDS
+                for key, events in selector.select(left):
+                    if key.data is None:
+                        if self._last_word(control, report, decoder):
+                            # no need to wait until the warden is gone as well
+                            selector.unregister(control)
+                            deadline = time.monotonic() + _DRAIN_SECONDS
+                    elif not key.data.ready(key.fd, events):
+                        selector.unregister(key.fd)
+                if self._terminal is not None:
+                    pause = self._terminal.watch(selector)
         report.stdout, report.stderr = (b"" if isinstance(s, int) else s.kept() for s in self._streams)
-        report.tail = b"\n".join(stream.tail() for _, stream in pipes)
+        report.tail = b"\n".join(stream.tail() for stream in self._streams if not isinstance(stream, int))
         return report
+
+    def _last_word(self, control: socket.socket, report: Report, decoder: Decoder) -> bool:
+        """Take what the warden says; whether it has said its last word."""
+        data = _received(control)
+        for message in decoder.feed(data):
+            self._hear(report, message)
+        if data and not report.finished and not report.failed:
+            return False
+        if self._terminal is not None:
+            self._terminal.finish()
+        return True
 
     def _hear(self, report: Report, message: object) -> None:
         match message:
@@ -159,6 +209,8 @@ class Attempt:
                     self._on_access(access)
             case Started(pid=pid):
                 report.started = message
+                if self._terminal is not None:
+                    self._terminal.open()
                 if self._on_start is not None:
                     self._on_start(pid)
             case Finished():

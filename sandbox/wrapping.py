@@ -133,7 +133,10 @@ class Wrapped:
         return fds[0], fds[1], fds[2]
 
     def _relayed(self, stdin: int, stdout: int, stderr: int) -> None:
-        run = self._make({**self._options, "stdin": stdin, "stdout": stdout, "stderr": stderr})
+        own: RunOptions = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
+        if os.isatty(stdin):
+            own["terminal"] = stdin
+        run = self._make({**self._options, **own})
         with self._lock:
             self._run = run
             if self._released:

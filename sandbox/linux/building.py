@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.errors import NotStarted
 from sandbox.linux import filter as filters
-from sandbox.linux import init, joiner, listeners
+from sandbox.linux import init, joiner, listeners, terminal
 from sandbox.linux.messages import Spec, decode
 from sandbox.linux.numbers import ARCHITECTURES
 
@@ -119,6 +119,8 @@ def _build(
         stops = tracing.traced()
     joiner.mount_plan(spec.operations, nest)
     listeners.name_resolver()
+    if spec.screen is not None:
+        stdio = terminal.make(spec.screen, stdio[0])
     free = notify == "none" and spec.network.unix_sockets is True
     program = task_filter(notify, free=True) if free else task_filter(notify)
     first = os.fork()

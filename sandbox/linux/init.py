@@ -15,7 +15,7 @@ import signal
 import struct
 from typing import TYPE_CHECKING, NoReturn
 
-from sandbox.linux import kernel
+from sandbox.linux import kernel, terminal
 
 if TYPE_CHECKING:
     import socket
@@ -165,6 +165,12 @@ def _close_all_but(keep: int) -> None:
     os.closerange(keep + 1, 1 << 20)
 
 
+def _lead_session(spec: Spec) -> None:
+    os.setsid()
+    if spec.screen is not None:
+        terminal.become_controlling()
+
+
 def _command(spec: Spec, link: socket.socket, stops: bytes) -> tuple[int, int]:
     """Fork the command, reap until it has ended, return its wait status."""
     report, report_inside = os.pipe()
@@ -172,7 +178,7 @@ def _command(spec: Spec, link: socket.socket, stops: bytes) -> tuple[int, int]:
     if child == 0:
         try:
             os.close(report)
-            os.setsid()
+            _lead_session(spec)
             if stops:
                 kernel.permit_tracing()
             # the kernel tells the warden the sender's number on the host

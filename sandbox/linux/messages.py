@@ -31,6 +31,19 @@ _LENGTH = struct.Struct("<I")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Screen:
+    """How a task's terminal begins.
+
+    Attributes:
+        modes: as `termios.tcgetattr` tells those of the caller's terminal, empty without one.
+    """
+
+    rows: int = 24
+    columns: int = 80
+    modes: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
     """All a warden needs to build one sandbox and run one command in it.
 
@@ -49,6 +62,7 @@ class Spec:
         staging: an existing empty directory on the file system of the granted names, for what the task makes beside
             them; empty where the plan grants no name.
         network: which hosts, ports and sockets are reached; nothing unless told.
+        screen: the terminal the command gets; its standard input is then a socket to send the terminal's ends over.
     """
 
     operations: tuple[Operation, ...]
@@ -65,6 +79,7 @@ class Spec:
     held: Plan | None = None
     staging: str = ""
     network: Policy = field(default_factory=Policy)
+    screen: Screen | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -208,6 +208,8 @@ class Warden:
             os.kill(self._first, signal.SIGKILL)
 
     def _signal(self, number: int) -> None:
+        if number == signal.SIGWINCH and not self._command:
+            return  # a command that has not started asks for the size itself
         if number == signal.SIGKILL or not self._command:
             self._kill()
         elif self._outcome is None:

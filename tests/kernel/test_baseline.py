@@ -136,7 +136,7 @@ def test_a_project_with_one_granted_file_lists_what_leads_to_it(shop: Workspace)
 @pytest.mark.parametrize(
     ("field", "value", "name"),
     [
-        ("pty", True, "pty"),
+        ("weaker_when_nested", True, "weakerWhenNested"),
     ],
 )
 def test_what_is_not_enforced_yet_is_refused_by_name(

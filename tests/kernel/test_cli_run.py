@@ -173,17 +173,17 @@ def test_a_swallowed_denial_fails_the_task_and_names_the_line_to_add(workspace_f
 
 def test_a_refused_block_runs_nothing_and_is_125(workspace_factory: Factory) -> None:
     project = _project(
-        workspace_factory, "touch ran", '[tasks.t.exec.sandbox.allow]\nwrite = ["notes.md/", "."]\npty = true\n'
+        workspace_factory, "touch ran", '[tasks.t.exec.sandbox.allow]\nwrite = ["notes.md/", "."]\n[tasks.t.exec.sandbox]\nweakerWhenNested = true\n'
     )
     done = _run(project)
     assert (done.returncode, done.stdout) == (125, b"")
     assert b"VX303" in done.stderr
-    assert b"VX504" in done.stderr
+    assert b"VX507" in done.stderr
     assert not (project / "ran").exists()
     data = _data(_run(project, "--format", "json"))
     assert set(data) == _KEYS
     assert (data["exitCode"], data["started"], data["commandExitCode"]) == (125, False, None)
-    assert [refusal["code"] for refusal in data["refusals"]] == ["VX303", "VX504"]
+    assert [refusal["code"] for refusal in data["refusals"]] == ["VX303", "VX507"]
 
 
 def test_a_mistake_anywhere_in_the_file_runs_nothing(workspace_factory: Factory) -> None:

@@ -98,7 +98,9 @@ def _sandboxed(
     from sandbox.session import Session  # noqa: PLC0415  loads the engine
 
     request = task.request()
-    with Session() as session, forwarded(session.signal):
+    # a terminal's own: its size, and a quit that would leave it raw
+    also = (signal.SIGWINCH, signal.SIGQUIT) if request.config.pty else ()
+    with Session() as session, forwarded(session.signal, also):
         session.declare((request,))
         return session.run(
             request,
@@ -111,6 +113,7 @@ def _sandboxed(
             timeout=timeout,
             observer=observer,
             stdin=_standard_input(),
+            terminal=_terminal() if request.config.pty else None,
             capture=False,
         )
 
@@ -121,6 +124,11 @@ def _standard_input() -> int | None:
     except OSError:
         return None
     return 0
+
+
+def _terminal() -> int | None:
+    """The caller's, if it has one."""
+    return next((fd for fd in (0, 1, 2) if os.isatty(fd)), None)
 
 
 def _writer(descriptor: int, stop: Callable[[int], None]) -> Callable[[bytes], None]:

@@ -6,7 +6,7 @@ import signal
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 
 class forwarded:  # noqa: N801  read as a phrase: with forwarded(...)
@@ -18,8 +18,9 @@ class forwarded:  # noqa: N801  read as a phrase: with forwarded(...)
 
     _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-    def __init__(self, send: Callable[[int], None]) -> None:
-        """`send` passes one on."""
+    def __init__(self, send: Callable[[int], None], also: Iterable[int] = ()) -> None:
+        """`send` passes one on; `also` are numbers besides those that end programs."""
+        self._numbers = (*self._NUMBERS, *also)
         self._send = send
         self._before: dict[int, Any] = {}
         self._interrupts = 0
@@ -27,7 +28,7 @@ class forwarded:  # noqa: N801  read as a phrase: with forwarded(...)
 
     def __enter__(self) -> Self:
         """From here on."""
-        for number in self._NUMBERS:
+        for number in self._numbers:
             # what the caller ignores, as nohup does, stays ignored
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._take)
@@ -39,6 +40,7 @@ class forwarded:  # noqa: N801  read as a phrase: with forwarded(...)
             signal.signal(number, handler)
 
     def _take(self, number: int, _frame: object) -> None:
-        self.first = self.first or number
+        if number != signal.SIGWINCH:
+            self.first = self.first or number
         self._interrupts += number == signal.SIGINT
         self._send(signal.SIGKILL if self._interrupts > 1 else number)

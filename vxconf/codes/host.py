@@ -277,7 +277,6 @@ def _not_yet(number: int, slug: str, field: str, example: str, means: str) -> Co
 
 
 NOT_YET = (
-    _not_yet(504, "pty-not-yet", "pty", sandbox("allow.pty = true"), "A task gets no terminal."),
     _not_yet(
         507,
         "weaker-when-nested-not-yet",

@@ -380,7 +380,6 @@ def test_the_workspace_root_is_made_canonical() -> None:
 # what is not built yet
 
 ASKS: dict[str, object] = {
-    "pty": True,
     "weaker_when_nested": True,
 }
 
@@ -421,7 +420,13 @@ def test_every_reason_is_given_at_once_in_the_order_of_the_config() -> None:
         MemoryFiles.of(*WORKSPACE),
         read=("rel",),
         write=("/", "/ws/.vx"),
-        fields={"pty": True, "network": ("intranet",)},
+        fields={"weaker_when_nested": True, "network": ("intranet",)},
         facts=HostFacts(platform="linux", home=HOME, temp_root="/tmp/t"),
     )
-    assert [field for _, field, _ in found] == ["allowRead[0]", "allowWrite[0]", "allowWrite[1]", "network[0]", "pty"]
+    assert [field for _, field, _ in found] == [
+        "allowRead[0]",
+        "allowWrite[0]",
+        "allowWrite[1]",
+        "network[0]",
+        "weakerWhenNested",
+    ]

@@ -1,0 +1,256 @@
+"""EFFECT: the executor's end of a task's terminal: what is typed, what is shown, and the caller's own terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import selectors
+import signal
+import socket
+import struct
+import termios
+import threading
+import time
+import tty
+from typing import TYPE_CHECKING
+
+from sandbox.linux import terminal as inside
+from sandbox.linux.messages import Screen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sandbox.streams import Stream
+
+_CHUNK = 65536
+_TYPED = 4096
+_TIOCSIG = 0x40045436
+# what the kernel lets the other end send, to whatever is in the foreground
+_FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
+_END = b"\x04"
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
+
+
+def screen(caller: int | None, *, typed: bool) -> Screen:
+    """The size and modes of the caller's terminal, 24 by 80 without one.
+
+    Args:
+        caller: the terminal.
+        typed: whether what the task reads is typed there; anything else is not shown as it is read.
+    """
+    if caller is None:
+        return Screen()
+    rows, columns = _size(caller)
+    modes = termios.tcgetattr(caller)
+    if not typed:
+        modes[3] &= ~termios.ECHO
+    return Screen(rows=rows, columns=columns, modes=tuple(modes))
+
+
+def _size(caller: int) -> tuple[int, int]:
+    packed = fcntl.ioctl(caller, termios.TIOCGWINSZ, bytes(8))
+    rows, columns, _, _ = struct.unpack("HHHH", packed)
+    return int(rows), int(columns)
+
+
+@contextlib.contextmanager
+def raw(caller: int | None) -> Iterator[None]:
+    """Have the caller's terminal pass on every key as it is; afterwards it is as it was.
+
+    A caller in the background is stopped by the kernel until it is in the foreground.
+    """
+    if caller is None:
+        yield
+        return
+    before = termios.tcgetattr(caller)
+    tty.setraw(caller, termios.TCSADRAIN)
+    try:
+        yield
+    finally:
+        # in the background by now it would be stopped, and leave the terminal raw
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTTOU,))
+        with contextlib.suppress(OSError, termios.error):  # it was closed meanwhile
+            termios.tcsetattr(caller, termios.TCSADRAIN, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+class Terminal:
+    """Moves bytes between the terminal and whoever types and looks.
+
+    After the last byte of the input an end of file is typed, and again whenever that was read: a program that reads on
+    finds the input at its end, as it would without a terminal.
+
+    Args:
+        line: where the sandbox sends both ends of the terminal.
+        stdin: a descriptor to read, all the bytes there are, or `None` for none.
+        out: who hears and keeps what is shown, or a descriptor it is written to.
+        caller: the terminal whose size it has.
+        on_gone: called when the descriptor takes no more.
+    """
+
+    def __init__(
+        self,
+        line: socket.socket,
+        *,
+        stdin: int | bytes | None,
+        out: Stream | int,
+        caller: int | None,
+        on_gone: Callable[[], object],
+    ) -> None:
+        self._line = line
+        self._source = stdin if isinstance(stdin, int) else None
+        self._pending = stdin if isinstance(stdin, bytes) else b""
+        self._out = out
+        self._caller = caller
+        self._on_gone = on_gone
+        self._master = -1
+        self._slave = -1
+        self._pause = _FIRST_PAUSE
+        self._next = 0.0
+        self._gone = False
+        self._watched: dict[int, int] = {}
+        # a signal handler may come in the middle of anything
+        self._lock = threading.RLock()
+
+    def open(self) -> None:
+        """Take the ends over; the command is about to start, and nothing is typed before.
+
+        Raises:
+            OSError: they did not arrive.
+        """
+        self._line.settimeout(30.0)
+        word, fds, _, _ = socket.recv_fds(self._line, 16, inside.ENDS)
+        for fd in fds:
+            os.set_inheritable(fd, False)
+        if word != inside.WORD or len(fds) != inside.ENDS:
+            raise OSError("the sandbox sent no terminal")
+        self._master, self._slave = fds
+        os.set_blocking(self._master, False)
+        self.resize()
+
+    def resize(self) -> None:
+        """Take over the size of the caller's terminal."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._caller is not None and self._master >= 0:
+                inside.resize(self._master, *_size(self._caller))
+
+    def signal(self, number: int) -> bool:
+        """Send what a key would, to the foreground group; false for what no key sends."""
+        if number == signal.SIGWINCH:
+            self.resize()
+            return True
+        with self._lock, contextlib.suppress(OSError):
+            if self._master >= 0 and number in _FROM_THE_KEYBOARD:
+                fcntl.ioctl(self._master, _TIOCSIG, number)
+                return True
+        return False
+
+    def watch(self, selector: selectors.BaseSelector) -> float | None:
+        """Say what to wait for now.
+
+        Returns:
+            Seconds after which to come back, `None` to wait for events alone.
+        """
+        wanted: dict[int, int] = {}
+        left: float | None = None
+        reading = self._slave >= 0 and not self._pending
+        if reading and self._source is None:
+            left = self._ended()
+        if self._master >= 0:
+            wanted[self._master] = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._pending else 0)
+            if reading and self._source is not None:
+                wanted[self._source] = selectors.EVENT_READ
+        for fd in self._watched.keys() - wanted.keys():
+            selector.unregister(fd)
+        for fd, events in wanted.items():
+            if fd not in self._watched:
+                selector.register(fd, events, self)
+            elif self._watched[fd] != events:
+                selector.modify(fd, events, self)
+        self._watched = wanted
+        return left
+
+    def _ended(self) -> float:
+        """Type the end of the input, unless what was typed waits to be read."""
+        now = time.monotonic()
+        if now >= self._next:
+            poll = select.poll()
+            poll.register(self._slave, select.POLLIN)
+            if not poll.poll(0):
+                self._pending = self._end_key()
+                self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+            self._next = now + self._pause
+        return max(0.0, self._next - now)
+
+    def _end_key(self) -> bytes:
+        modes = termios.tcgetattr(self._slave)
+        key = modes[6][termios.VEOF]
+        return key if modes[3] & termios.ICANON and isinstance(key, bytes) else _END
+
+    def ready(self, fd: int, events: int) -> bool:
+        """Move what can be moved; `watch` says what to wait for next."""
+        if fd == self._source:
+            self._read_source(fd)
+        else:
+            self._serve(fd, events)
+        return True
+
+    def _serve(self, fd: int, events: int) -> None:
+        if events & selectors.EVENT_WRITE and self._pending:
+            with contextlib.suppress(OSError):  # full, or at its end, which reading tells
+                self._pending = self._pending[os.write(fd, self._pending) :]
+        if events & selectors.EVENT_READ:
+            try:
+                chunk = os.read(fd, _CHUNK)
+            except BlockingIOError:
+                return
+            except OSError:  # every process that had it open is gone
+                chunk = b""
+            if chunk:
+                self._show(chunk)
+            else:
+                self._hang_up()
+
+    def _read_source(self, fd: int) -> None:
+        try:
+            self._pending = os.read(fd, _TYPED)
+        except BlockingIOError:
+            return
+        except OSError:  # a terminal that hung up
+            self._pending = b""
+        if not self._pending:
+            self._source = None
+
+    def _show(self, chunk: bytes) -> None:
+        if not isinstance(self._out, int):
+            self._out.take(chunk)
+            return
+        view = memoryview(chunk)
+        while view and not self._gone:
+            try:
+                view = view[os.write(self._out, view) :]
+            except BlockingIOError:
+                select.select((), (self._out,), ())
+            except OSError:
+                self._gone = True
+                self._on_gone()
+
+    def finish(self) -> None:
+        """Nothing inside lives any more: what was shown is there, and its end comes after it."""
+        if self._slave >= 0:
+            os.close(self._slave)
+            self._slave = -1
+
+    def close(self) -> None:
+        """Let go of both ends."""
+        self.finish()
+        self._hang_up()
+        self._line.close()
+
+    def _hang_up(self) -> None:
+        with self._lock:
+            master, self._master = self._master, -1
+            if master >= 0:
+                os.close(master)
