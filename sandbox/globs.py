@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox import paths, refusals
 from sandbox.errors import Refusal
 from sandbox.facts import Kind
+from sandbox.light import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sandbox import globs, paths, refusals
 from sandbox.errors import Refusal
 from sandbox.executed import named_below
 from sandbox.facts import Kind
+from sandbox.light import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -154,7 +154,6 @@ def test_so_it_can_for_the_other_commands(root: Path, words: tuple[str, ...]) ->
         (("resolve", "build"), "apps/shop#build"),
         (("run", "apps/shop#build", "--timeout", "0"), "--timeout"),
         (("run", "apps/shop#build", "--timeout", "nan"), "--timeout"),
-        (("run", "apps/shop#build", "--fix"), "not built yet"),
     ],
 )
 def test_wrong_usage_exits_2_and_names_what_was_probably_meant(root: Path, words: tuple[str, ...], says: str) -> None:
