@@ -257,7 +257,10 @@ class Session:
         """Start the supervisor: an interpreter of its own that imports nothing but the engine."""
         library = libraries.directory()
         if not library:
-            raise NotStarted("the package h11 is missing, which every task's front needs", hint="pip install h11")
+            raise NotStarted(
+                "the packages h11 and dnspython are missing, which every task's front needs",
+                hint="pip install h11 dnspython",
+            )
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         try:

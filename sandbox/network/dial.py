@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandbox import domains
 from sandbox.network import guard, interfaces
-from sandbox.network.loop import Connection
+from sandbox.network.connection import Connection
 from sandbox.network.policy import DENIED
 
 if TYPE_CHECKING:

@@ -1,23 +1,24 @@
-"""The few DNS messages a front speaks, as code fed bytes: one question in, one answer out, nothing forwarded."""
+"""The few DNS messages a front speaks: one question in, one answer out, nothing forwarded; through dnspython."""
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-A, PTR, AAAA = 1, 12, 28
-IN = 1
-NOERROR, FORMERR, SERVFAIL, NXDOMAIN, NOTIMP = 0, 1, 2, 3, 4
+from dns import flags, message, name, opcode, rcode, rdata, rdataclass, rdatatype, rrset
+
+if TYPE_CHECKING:
+    from dns.message import Message
+
+A, PTR, AAAA = int(rdatatype.A), int(rdatatype.PTR), int(rdatatype.AAAA)
+NOERROR, FORMERR, SERVFAIL = int(rcode.NOERROR), int(rcode.FORMERR), int(rcode.SERVFAIL)
+NXDOMAIN, NOTIMP = int(rcode.NXDOMAIN), int(rcode.NOTIMP)
 
 #: Seconds an answer may be kept; a name keeps its address as long as the task lives.
 TTL = 600
 
-_HEADER = struct.Struct(">HHHHHH")
-_QUESTION = struct.Struct(">HH")
-_RECORD = struct.Struct(">HHHIH")
-_QR, _OPCODE, _AA, _RD, _RA = 0x8000, 0x7800, 0x0400, 0x0100, 0x0080
-_MAX_NAME = 255
-_MAX_LABEL = 63
+_HEADER_SIZE = 12
+_IS_ANSWER = 0x80
 
 
 class Malformed(ValueError):
@@ -29,64 +30,65 @@ class Query:
     """A question.
 
     Attributes:
+        message: as dnspython reads it, without what is wrong with it.
         name: as asked, without the dot at the end; empty for the root.
+        kind: the type of record asked for, 0 when there is no single question.
         code: what is wrong with it already, `NOERROR` when nothing is.
-        question: its bytes, for the answer; empty when there is no single one.
     """
 
-    id: int
-    flags: int
+    message: Message
     name: str
     kind: int
     code: int
-    question: bytes
+
+    @property
+    def id(self) -> int:
+        """What the answer has to carry."""
+        return self.message.id
 
 
-def parse(message: bytes) -> Query:
+def parse(raw: bytes) -> Query:
     """What is asked.
 
     Raises:
         Malformed: it is too short, or itself an answer.
     """
-    if len(message) < _HEADER.size:
+    if len(raw) < _HEADER_SIZE:
         raise Malformed("shorter than a header")
-    number, flags, questions, *_ = _HEADER.unpack_from(message)
-    if flags & _QR:
+    if raw[2] & _IS_ANSWER:
         raise Malformed("an answer")
-    if flags & _OPCODE:
-        return Query(number, flags, "", 0, NOTIMP, b"")
-    if questions != 1:
-        return Query(number, flags, "", 0, FORMERR, b"")
+    bare = message.Message(id=int.from_bytes(raw[:2], "big"))
+    bare.flags = flags.Flag(int.from_bytes(raw[2:4], "big") & (flags.RD | flags.CD))
+    if opcode.from_flags(int.from_bytes(raw[2:4], "big")) != opcode.QUERY:
+        return Query(bare, "", 0, NOTIMP)
     try:
-        name, end = _name(message, _HEADER.size)
-        kind, class_ = _QUESTION.unpack_from(message, end)
-    except (Malformed, IndexError, UnicodeDecodeError, struct.error):
-        return Query(number, flags, "", 0, FORMERR, b"")
-    code = NOERROR if class_ == IN else NOTIMP
-    return Query(number, flags, name, kind, code, message[_HEADER.size : end + _QUESTION.size])
+        read = message.from_wire(raw, question_only=True)
+        (asked,) = read.question
+        text = _text(asked.name)
+    except Exception:  # noqa: BLE001  whatever it is, its sender is a hostile task, and is told so
+        return Query(bare, "", 0, FORMERR)
+    return Query(read, text, int(asked.rdtype), NOERROR if asked.rdclass == rdataclass.IN else NOTIMP)
 
 
-def _name(message: bytes, at: int) -> tuple[str, int]:
-    labels, start = [], at
-    while length := message[at]:
-        label = message[at + 1 : at + 1 + length]
-        at += 1 + length
-        # a dot within a label would make another name of it; a question's name is never compressed
-        if length > _MAX_LABEL or len(label) < length or b"." in label or at - start >= _MAX_NAME:
-            raise Malformed("not a name")
-        labels.append(label.decode("ascii"))
-    return ".".join(labels), at + 1
+def _text(asked: name.Name) -> str:
+    labels = [label for label in asked.labels if label]
+    if any(b"." in label for label in labels):
+        # a dot within a label would make another name of it
+        raise Malformed("not a name")
+    return b".".join(labels).decode("ascii")
 
 
-def reply(query: Query, code: int, answers: tuple[bytes, ...] = ()) -> bytes:
-    """An answer; `answers` are the data of records of the kind that was asked for."""
-    flags = _QR | _AA | (query.flags & _RD) | _RA | code
-    head = _HEADER.pack(query.id, flags, 1 if query.question else 0, len(answers), 0, 0)
-    # the name is that of the question, at the end of the header
-    records = (_RECORD.pack(0xC000 | _HEADER.size, query.kind, IN, TTL, len(data)) + data for data in answers)
-    return head + query.question + b"".join(records)
+def reply(query: Query, code: int, answers: tuple[str, ...] = ()) -> bytes:
+    """An answer; `answers` are records of the kind that was asked for, as text: addresses, or a name for `PTR`."""
+    answer = message.make_response(query.message, recursion_available=True)
+    answer.flags |= flags.AA
+    answer.set_rcode(rcode.Rcode(code))
+    if answers:
+        kind = rdatatype.RdataType(query.kind)
+        records = [rdata.from_text(rdataclass.IN, kind, _absolute(text, query.kind)) for text in answers]
+        answer.answer.append(rrset.from_rdata_list(query.message.question[0].name, TTL, records))
+    return answer.to_wire()
 
 
-def name_data(name: str) -> bytes:
-    """A name as a record's data."""
-    return b"".join(bytes((len(label),)) + label.encode("ascii") for label in name.split(".")) + b"\0"
+def _absolute(text: str, kind: int) -> str:
+    return f"{text}." if kind == PTR else text

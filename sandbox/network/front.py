@@ -7,6 +7,7 @@ is looked at.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import resource
 import socket
@@ -14,9 +15,8 @@ import time
 from typing import TYPE_CHECKING
 
 from sandbox.network import socks
+from sandbox.network.connection import Connection
 from sandbox.network.dial import Dialler, Refused, Unreachable, host_addresses
-from sandbox.network.lookups import Lookups
-from sandbox.network.loop import Connection, Loop
 from sandbox.network.names import Names
 from sandbox.network.ports import Ports
 from sandbox.network.relay import Relay
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from sandbox.network.dial import Address
+    from sandbox.network.lookups import Lookups
+    from sandbox.network.loop import Loop
     from sandbox.network.policy import Policy
 
     Serve = Callable[[Connection], Awaitable[None]]
@@ -85,11 +87,16 @@ class Front:
         self._relay = Relay(loop)
         self._ports = Ports(loop, self._relay, inside)
         self._dialler = Dialler(loop, policy, self._rules, self._names, report=self._report, resolve=resolve)
-        self._lookups = Lookups(
-            self._rules, self._names, listen=self._stand_in, own_name=os.uname().nodename, report=self._report
-        )
         descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._room = max(1, min(CONNECTIONS_LIMIT, (descriptors - _DESCRIPTORS_KEPT) // _DESCRIPTORS_EACH))
+
+    @functools.cached_property
+    def _lookups(self) -> Lookups:
+        from sandbox.network.lookups import Lookups  # noqa: PLC0415  a task that looks nothing up loads no dnspython
+
+        return Lookups(
+            self._rules, self._names, listen=self._stand_in, own_name=os.uname().nodename, report=self._report
+        )
 
     def take(self, listeners: Iterable[socket.socket]) -> None:
         """Serve more listeners, each as its port says."""

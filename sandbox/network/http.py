@@ -16,8 +16,9 @@ from sandbox.network.dial import Refused, Unreachable
 from sandbox.network.policy import NOT_ALLOWED
 
 if TYPE_CHECKING:
+    from sandbox.network.connection import Connection
     from sandbox.network.dial import Dialler, Opened
-    from sandbox.network.loop import Connection, Loop
+    from sandbox.network.loop import Loop
     from sandbox.network.relay import Relay
 
 _HEAD_LIMIT = 1 << 16

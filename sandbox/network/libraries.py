@@ -1,16 +1,16 @@
-"""EFFECT: where the library lies that a front reads HTTP heads with: its process has no site-packages of its own."""
+"""EFFECT: where the libraries of a front lie, h11 and dnspython: its process has no site-packages of its own."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-_LIBRARY = "h11"
+_LIBRARIES = ("h11", "dns")
 _INSTALLED = ("site-packages", "dist-packages")
 
 
 def directory() -> str:
-    """The absolute directory a front imports the library from, empty where it is not installed.
+    """The absolute directory a front imports its libraries from, empty where they are not installed together.
 
     Beside this package, else where packages are installed, else wherever this process would find it; never where
     it was merely started, which may be a workspace.
@@ -19,7 +19,7 @@ def directory() -> str:
     places = [place for place in sys.path if os.path.isabs(place) and not _is_here(place)]
     installed = [place for place in places if os.path.basename(place) in _INSTALLED]
     for place in (own, *installed, *places):
-        if os.path.isfile(os.path.join(place, _LIBRARY, "__init__.py")):
+        if all(os.path.isfile(os.path.join(place, name, "__init__.py")) for name in _LIBRARIES):
             return place
     return ""
 
@@ -27,7 +27,7 @@ def directory() -> str:
 def protected() -> tuple[str, ...]:
     """What no task may write: a front executes it."""
     place = directory()
-    return (os.path.join(place, _LIBRARY),) if place else ()
+    return tuple(os.path.join(place, name) for name in _LIBRARIES) if place else ()
 
 
 def _is_here(place: str) -> bool:

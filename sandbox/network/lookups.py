@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING
 
 from sandbox import domains
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from sandbox.network.rules import Rules
 
 _REVERSE = (".in-addr.arpa", ".ip6.arpa")
-_LOOPBACK = {dns.A: IPv4Address("127.0.0.1").packed, dns.AAAA: IPv6Address("::1").packed}
+_LOOPBACK = {dns.A: "127.0.0.1", dns.AAAA: "::1"}
 
 
 class Lookups:
@@ -79,9 +78,9 @@ class Lookups:
             return dns.reply(query, dns.SERVFAIL)
         if fresh:
             self._six[host] = self._listen(host, four, six)
-        addresses = {dns.A: IPv4Address(four).packed}
+        addresses = {dns.A: four}
         if self._six.get(host):
-            addresses[dns.AAAA] = IPv6Address(six).packed
+            addresses[dns.AAAA] = six
         return dns.reply(query, dns.NOERROR, _known(addresses, query.kind))
 
     def _reversed(self, query: dns.Query, asked: str) -> bytes:
@@ -90,9 +89,9 @@ class Lookups:
         name = self._names.host(".".join(reversed(labels)))
         if query.kind == dns.PTR and asked.endswith(_REVERSE[0]) and not domains.is_address(name) and "." in name:
             known = name != ".".join(reversed(labels))
-            return dns.reply(query, dns.NOERROR, (dns.name_data(name),)) if known else dns.reply(query, dns.NXDOMAIN)
+            return dns.reply(query, dns.NOERROR, (name,)) if known else dns.reply(query, dns.NXDOMAIN)
         return dns.reply(query, dns.NXDOMAIN)
 
 
-def _known(addresses: dict[int, bytes], kind: int) -> tuple[bytes, ...]:
+def _known(addresses: dict[int, str], kind: int) -> tuple[str, ...]:
     return (addresses[kind],) if kind in addresses else ()

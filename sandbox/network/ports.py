@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from sandbox.network.loop import Connection
+from sandbox.network.connection import Connection
 from sandbox.network.services import LOOPBACK, LOOPBACK6
 
 if TYPE_CHECKING:

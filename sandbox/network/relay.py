@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sandbox.network.loop import Connection, Loop
+    from sandbox.network.connection import Connection
+    from sandbox.network.loop import Loop
 
 #: Bytes moved at once; one buffer serves every relay, as it is empty whenever one of them waits.
 CHUNK = 1 << 18

@@ -147,7 +147,7 @@ def test_queries_are_read_and_answered_as_another_implementation_does(kind: str)
     sent = dns.message.make_query("Www.Example.COM", kind, use_edns=True)
     query = codec.parse(sent.to_wire())
     assert (query.name, query.id, query.code) == ("Www.Example.COM", sent.id, codec.NOERROR)
-    data = {"A": bytes((127, 64, 0, 1)), "AAAA": bytes(15) + b"\1"}.get(kind)
+    data = {"A": "127.64.0.1", "AAAA": "::1"}.get(kind)
     answer = dns.message.from_wire(codec.reply(query, codec.NOERROR, (data,) if data else ()))
     assert sent.is_response(answer)
     assert [str(rrset) for rrset in answer.answer] == {
@@ -196,7 +196,8 @@ def test_the_library_is_found_outside_of_where_one_stands(monkeypatch: pytest.Mo
     monkeypatch.chdir(str(tmp_path))
     import os  # noqa: PLC0415
 
-    os.mkdir("h11")
-    with open("h11/__init__.py", "w", encoding="ascii"):
-        pass
+    for name in ("h11", "dns"):
+        os.mkdir(name)
+        with open(f"{name}/__init__.py", "w", encoding="ascii"):
+            pass
     assert libraries.directory() == found
