@@ -49,7 +49,12 @@ def main() -> None:
         link.send(json.dumps(("failed", f"{type(error).__name__}: {error}"[: WORD // 8])).encode())
 
     front = Front(
-        loop, policy, listen=lambda places: opener.ask(asked, places), report=tell, failed=failed, named=name,
+        loop,
+        policy,
+        listen=lambda places: opener.ask(asked, places),
+        report=tell,
+        failed=failed,
+        named=name,
         inside=lambda family: opener.sock(asked, family),
     )
     front.take(listeners)

@@ -173,7 +173,9 @@ def test_a_swallowed_denial_fails_the_task_and_names_the_line_to_add(workspace_f
 
 def test_a_refused_block_runs_nothing_and_is_125(workspace_factory: Factory) -> None:
     project = _project(
-        workspace_factory, "touch ran", '[tasks.t.exec.sandbox.allow]\nwrite = ["notes.md/", "."]\n[tasks.t.exec.sandbox]\nweakerWhenNested = true\n'
+        workspace_factory,
+        "touch ran",
+        '[tasks.t.exec.sandbox.allow]\nwrite = ["notes.md/", "."]\n[tasks.t.exec.sandbox]\nweakerWhenNested = true\n',
     )
     done = _run(project)
     assert (done.returncode, done.stdout) == (125, b"")

@@ -143,8 +143,8 @@ def test_fifty_megabytes_are_heard_without_a_loss_and_kept_up_to_the_cap(quick_s
     assert (result.exit_code, count) == (0, size)
     assert heard.hexdigest() == hashlib.sha256(b"a" * size).hexdigest()
     dropped = size - CAPTURE_LIMIT
-    assert result.stdout[: CAPTURE_LIMIT].count(b"a") == CAPTURE_LIMIT
-    assert str(dropped).encode() in result.stdout[CAPTURE_LIMIT :]
+    assert result.stdout[:CAPTURE_LIMIT].count(b"a") == CAPTURE_LIMIT
+    assert str(dropped).encode() in result.stdout[CAPTURE_LIMIT:]
 
 
 def test_output_is_kept_only_where_it_is_wanted(quick_shop: Workspace) -> None:

@@ -103,6 +103,4 @@ def test_the_suggested_entries_would_have_let_every_violation_pass(plan: Plan, a
     for violation in found:
         granted = write if violation.kind == "write" else read + write
         # a directory on the way to what is granted is shown for that
-        assert any(
-            paths.at_or_under(violation.path, place) or paths.under(place, violation.path) for place in granted
-        )
+        assert any(paths.at_or_under(violation.path, place) or paths.under(place, violation.path) for place in granted)
