@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
+import subprocess
+import termios
 import threading
+from typing import Any
+
+from sandbox.linux.terminal import resize
 
 _PATIENCE = 60.0
 
@@ -34,3 +41,43 @@ class Talk:
     def close(self) -> None:
         for fd in (self.stdin, self._says):
             os.close(fd)
+
+
+class Desk(Talk):
+    """A terminal with somebody at it; `near` is what programs are started on, with `on`."""
+
+    def __init__(self, rows: int = 33, columns: int = 101) -> None:
+        super().__init__()
+        self.far, self.near = pty.openpty()
+        self._started: list[subprocess.Popen[bytes]] = []
+        resize(self.near, rows, columns)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):
+            while chunk := os.read(self.far, 65536):
+                self.heard(chunk)
+
+    def say(self, text: str) -> None:
+        os.write(self.far, text.encode())
+
+    def modes(self) -> list[Any]:
+        return termios.tcgetattr(self.near)
+
+    def on(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
+        """Start a program with this terminal as its own; its number is that of the returned process."""
+        streams = {"stdin": self.near, "stdout": self.near, "stderr": self.near}
+        started: subprocess.Popen[bytes] = subprocess.Popen(("setsid", "--ctty", *command), **{**streams, **options})
+        self._started.append(started)
+        return started
+
+    def close(self) -> None:
+        for started in self._started:
+            started.kill()
+            started.wait(60)
+        # the last descriptor of the near side ends the reader
+        os.close(self.near)
+        self._reader.join(60)
+        os.close(self.far)
+        super().close()
