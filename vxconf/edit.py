@@ -83,20 +83,41 @@ def with_entries(
         added += [(path, len(there) + index, entry) for index, entry in enumerate(new)]
         there.extend(new)
         document = _grown(document, path, new)
-    if document.data != expected:
-        raise Uneditable("the file is written in a way that entries cannot be added to")
+        if document.data != expected:
+            raise _beyond(path)
     changes = [Change(file, locate(document, (*path, index)).line, dotted(path), entry) for path, index, entry in added]
     bom = _BOM if raw.startswith(_BOM) else b""
     return bom + document.text.encode(), tuple(changes)
 
 
 def _grown(document: Document, path: tuple[str, ...], entries: Sequence[str]) -> Document:
-    room = edit_toml if document.format == "toml" else edit_json
-    text = edited(document.text, room.add(document.text, path, entries))
+    text = document.text
+    if document.format == "toml":
+        text = edit_toml.with_entries(text, path, entries)
+    else:
+        text = edited(text, edit_json.add(text, path, entries))
     try:
-        return parse(text.encode(), file=document.file)
+        grown = parse(text.encode(), file=document.file)
     except Unreadable:
-        raise Uneditable("the file is written in a way that entries cannot be added to") from None
+        raise _beyond(path) from None
+    if not _kept(document, path, text):
+        raise _beyond(path)
+    return grown
+
+
+def _kept(old: Document, path: tuple[str, ...], new: str) -> bool:
+    """Whether all that was written is there still in its order, and the lines around what was changed as they were."""
+    # line ends are counted among the letters: the last line may have none, and then gets one
+    place, lines = locate(old, path), old.text.replace("\r\n", "\n").split("\n")
+    around, rest = lines[: place.line - 1] + lines[place.end_line :], iter(new.replace("\r\n", "\n").split("\n"))
+    if not all(line in rest for line in around):
+        return False
+    letters = iter(new)
+    return all(letter in letters for letter in old.text if letter not in " \t")
+
+
+def _beyond(path: tuple[str, ...]) -> Uneditable:
+    return Uneditable(f"{dotted(path)} is written in a way that entries cannot be added to")
 
 
 def _listed(data: Any, path: Iterable[str]) -> list[Any]:

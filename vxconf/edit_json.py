@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vxconf.edit_lists import grown, written
-from vxconf.edit_text import Edit, Uneditable, indentation, style_of
+from vxconf.edit_text import Edit, Uneditable, indentation, line_start, style_of
 from vxconf.places import json_key, tree
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def add(text: str, path: tuple[str, ...], entries: Sequence[str]) -> list[Edit]:
         node = value
     if node is None or node.type != "array":
         raise Uneditable(f"{'.'.join(path)} is no list")
-    return grown(text, node, entries, style)
+    return _grown(text, node, [style.quoted(entry) for entry in entries], style)
 
 
 def _members(node: Node, text: str) -> Iterator[tuple[str, Node]]:
@@ -80,7 +79,7 @@ def _around(text: str, node: Node) -> str:
 
 
 def _on_one_line(names: tuple[str, ...], entries: Sequence[str], style: Style, colon: str, pad: str) -> str:
-    said = f"{style.quoted(names[-1])}{colon}{written(entries, style)}"
+    said = f"{style.quoted(names[-1])}{colon}{_written(entries, style)}"
     for name in reversed(names[:-1]):
         said = f"{style.quoted(name)}{colon}{{{pad}{said}{pad}}}"
     return said
@@ -94,7 +93,7 @@ def _on_lines(
     if rest:
         inner = _on_lines(tuple(rest), entries, style, colon, indent + style.indent, spread=spread)
         return f"{style.quoted(name)}{colon}{{{deeper}{inner}{style.newline}{indent}}}"
-    value = written(entries, style)
+    value = _written(entries, style)
     if spread:
         value = f"[{deeper}{f',{deeper}'.join(map(style.quoted, entries))}{style.newline}{indent}]"
     return f"{style.quoted(name)}{colon}{value}"
@@ -122,3 +121,30 @@ def _spreads(node: Node, text: str) -> bool:
             return "\n" in text[found.start_byte : found.end_byte]
         pending.extend(reversed(found.named_children))
     return False
+
+
+def _grown(text: str, node: Node, said: list[str], style: Style) -> list[Edit]:
+    """Values at the end of a list, each on a line where those before are."""
+    elements = [child for child in node.named_children if child.type not in {"comment", "ERROR"}]
+    start, close = node.start_byte + 1, node.end_byte - 1
+    if not elements:
+        inner = text[start:close]
+        if "\n" not in inner:
+            return [Edit(start, close, style.comma.join(said))]
+        indent = indentation(text, node.start_byte) + style.indent
+        point = start + len(inner.rstrip())
+        return [Edit(point, point, style.newline + indent + f",{style.newline}{indent}".join(said))]
+    last = elements[-1]
+    if "\n" in text[start : last.start_byte]:
+        indent = indentation(text, last.start_byte)
+        if line_start(text, last.start_byte) <= node.start_byte:
+            indent += style.indent
+        between = f",{style.newline}{indent}"
+    else:
+        between = text[elements[-2].end_byte : last.start_byte] if len(elements) > 1 else style.comma
+        between = between if between.strip(" \t") == "," else style.comma
+    return [Edit(last.end_byte, last.end_byte, "".join(between + one for one in said))]
+
+
+def _written(entries: Sequence[str], style: Style) -> str:
+    return f"[{style.comma.join(map(style.quoted, entries))}]"

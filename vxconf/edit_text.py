@@ -69,13 +69,6 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
     return text
 
 
-def line_end(text: str, offset: int) -> int:
-    """Where the line that holds an offset ends, its line end not counted."""
-    end = text.find("\n", offset)
-    end = len(text) if end < 0 else end
-    return end - 1 if end > offset and text[end - 1] == "\r" else end
-
-
 def line_start(text: str, offset: int) -> int:
     """Where the line that holds an offset begins."""
     return text.rfind("\n", 0, offset) + 1

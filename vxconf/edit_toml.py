@@ -1,49 +1,85 @@
 """A TOML text with entries added to one list, which is made where it is missing; in the file's own style. Pure.
 
-tomlkit would write what it did not read: its line ends, its blanks, an inline table where a header was. Here the
-text stays as it is, and what is new is laid between.
+tomlkit reads the text and writes it again. Its own ways of adding to a table choose a place and a layout by rules that
+differ between its versions, and lose the order where a table is spread over the file. So what is new is read from a
+line spelled as the file would spell it, and laid into the body of the table beside what is nearest; lists grow line by
+line. The caller holds the result to what was to come out.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import takewhile
+from typing import TYPE_CHECKING, TypeAlias
 
-from vxconf.edit_lists import grown, written
-from vxconf.edit_text import Edit, Uneditable, indentation, line_end, line_start, style_of
-from vxconf.places import key_node, toml_key, tree, value_node
+from vxconf.edit_text import Uneditable, style_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tree_sitter import Node
+    from tomlkit.container import Container
+    from tomlkit.items import Array, InlineTable, Item, Key, Table
 
     from vxconf.edit_text import Style
 
+    _Body: TypeAlias = list[tuple[Key | None, Item]]
+
 _Path = tuple[str, ...]
+#: What may follow a list's last entry.
+_REST = re.compile(r"(?:\s|#[^\n]*\n)*(?P<comma>,?)(?:\s|#[^\n]*\n)*\]")
+_REMARK = re.compile(r"^([ \t]*)#", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """`key = value`: the whole path of the key, the nodes of its parts, and the value."""
+    """`key = value`, whose dotted key may have several parts; `index` is where it stands in the body it is in."""
 
-    path: _Path
-    parts: tuple[Node, ...]
-    key: Node
-    value: Node
+    keys: tuple[Key, ...]
+    value: Item
+    index: int
+
+    @property
+    def path(self) -> _Path:
+        return _named(self.keys)
+
+    @property
+    def indent(self) -> str:
+        return self.value.trivia.indent
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Section:
-    """A header and the pairs below it; the first section has none."""
+    """A header with what is below it up to the next one; the first section has none."""
 
-    path: _Path
-    node: Node | None
-    pairs: list[_Pair] = field(default_factory=list)
+    keys: tuple[Key, ...]
+    table: Table | None
+    body: _Body
+    pairs: list[_Pair] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pairs = list(_pairs(self.body))
+
+    @property
+    def path(self) -> _Path:
+        return _named(self.keys)
+
+    @property
+    def end(self) -> int:
+        """Where in the body the last pair is behind one."""
+        return self.pairs[-1].index + 1 if self.pairs else 0
+
+    @property
+    def indent(self) -> str:
+        return self.table.trivia.indent if self.table is not None else ""
+
+    @property
+    def inner(self) -> str:
+        return self.pairs[-1].indent if self.pairs else self.indent
 
 
-def add(text: str, path: _Path, entries: Sequence[str]) -> list[Edit]:
-    """The changes that add entries to the list at a path.
+def with_entries(text: str, path: _Path, entries: Sequence[str]) -> str:
+    """The text with entries added to the list at a path.
 
     Args:
         text: a file that parses.
@@ -51,182 +87,278 @@ def add(text: str, path: _Path, entries: Sequence[str]) -> list[Edit]:
         entries: at least one.
 
     Raises:
-        Uneditable: something other than a list or a table is in the way.
+        Uneditable: something other than a list or a table is in the way, or tomlkit cannot do it.
     """
-    root = tree(text, "toml")
-    style = style_of(text, "toml", literal=_prefers_literal(root, text))
-    sections = list(_sections(root, text))
-    for section in sections:
-        for pair in section.pairs:
-            if path[: len(pair.path)] == pair.path:
-                return _into(text, pair, path, entries, style)
-    return _laid(text, sections, path, entries, style)
+    crlf = text.count("\r\n") == text.count("\n") > 0
+    lines = text.replace("\r\n", "\n") if crlf else text
+    closed = lines.endswith("\n")
+    try:
+        lines = _edited(lines if closed else f"{lines}\n", path, entries)
+    except Uneditable:
+        raise
+    except Exception as fault:  # noqa: BLE001  whatever another's parser raises over a text that parses
+        raise Uneditable(f"{'.'.join(path)} cannot be edited ({fault})") from None
+    lines = lines if closed else lines.removesuffix("\n")
+    return lines.replace("\n", "\r\n") if crlf else lines
 
 
-def _into(text: str, pair: _Pair, path: _Path, entries: Sequence[str], style: Style) -> list[Edit]:
-    """Into the value of a pair that is the list, or holds it."""
-    while pair.path != path:
-        if pair.value.type != "inline_table":
-            raise Uneditable(f"{'.'.join(pair.path)} is no table")
-        inside = [_pair(child, pair.path, text) for child in pair.value.named_children if child.type == "pair"]
-        holding = next((one for one in inside if path[: len(one.path)] == one.path), None)
-        if holding is None:
-            return [_inlined(text, pair, inside, path, written(entries, style))]
-        pair = holding
-    if pair.value.type != "array":
-        raise Uneditable(f"{'.'.join(path)} is no list")
-    return grown(text, pair.value, entries, style)
+def _edited(text: str, path: _Path, entries: Sequence[str]) -> str:
+    from tomlkit import parse  # noqa: PLC0415  only a file that is edited pays for it
 
-
-def _inlined(text: str, table: _Pair, inside: list[_Pair], path: _Path, value: str) -> Edit:
-    """A new pair at the end of an inline table."""
-    depth = len(table.path)
-    shared, beside = _most_shared(inside, path, depth)
-    if beside is not None:
-        said = f"{text[beside.key.start_byte : beside.parts[shared - depth - 1].end_byte]}.{'.'.join(path[shared:])}"
-        said += f" = {value}"
+    document = parse(text)
+    sections = list(_sections(document))
+    style = style_of(text, "toml", literal=_prefers_literal(document.body))
+    pairs = ((section, pair) for section in sections for pair in section.pairs)
+    for section, pair in pairs:
+        whole = section.path + pair.path
+        if path[: len(whole)] == whole:
+            _into(pair, path[len(whole) :], entries, style)
+            break
     else:
-        *around, name = path[depth:]
-        said = f"{name} = {value}"
-        for key in reversed(around):
+        _laid(sections, path, entries, style)
+    return document.as_string()
+
+
+def _into(pair: _Pair, rest: _Path, entries: Sequence[str], style: Style) -> None:
+    """Into the value of a pair that is the list, or holds it at the end of a path."""
+    from tomlkit.items import Array, InlineTable  # noqa: PLC0415  see above
+
+    name, value = ".".join(pair.path), pair.value
+    if not rest:
+        if not isinstance(value, Array):
+            raise Uneditable(f"{name} is no list")
+        _grow(value, pair.indent, entries, style)
+        return
+    if not isinstance(value, InlineTable):
+        raise Uneditable(f"{name} is no table")
+    inside = list(_pairs(value.value.body))
+    holding = next((one for one in inside if rest[: len(one.path)] == one.path), None)
+    if holding is not None:
+        _into(holding, rest[len(holding.path) :], entries, style)
+        return
+    shared, beside = _most_shared(inside, rest)
+    if beside is not None:
+        said = f"{_spelled(beside.keys[:shared])}.{'.'.join(rest[shared:])} = {_written(entries, style)}"
+    else:
+        said = f"{rest[-1]} = {_written(entries, style)}"
+        for key in reversed(rest[:-1]):
             said = f"{key} = {{ {said} }}"
+    _put_inside(value, inside, said)
+
+
+def _put_inside(table: InlineTable, inside: list[_Pair], said: str) -> None:
+    """A new pair at the end of an inline table."""
+    from tomlkit import parse, ws  # noqa: PLC0415  see above
+
+    body, new = table.value.body, parse(said).body[0]
     if not inside:
-        return Edit(table.value.start_byte + 1, table.value.end_byte - 1, f" {said} ")
-    end = inside[-1].value.end_byte
-    return Edit(end, end, f", {said}")
+        body[:] = [(None, ws(" ")), new, (None, ws(" "))]
+        return
+    point = inside[-1].index + 1
+    # some versions keep the commas that were read, and then want one; others write them all
+    commas = any(key is None and "," in item.as_string() for key, item in body)
+    body[point:point] = [*([(None, ws(","))] if commas else ()), (None, ws(" ")), new]
 
 
-def _laid(text: str, sections: list[_Section], path: _Path, entries: Sequence[str], style: Style) -> list[Edit]:
+def _laid(sections: list[_Section], path: _Path, entries: Sequence[str], style: Style) -> None:
     """A new pair, or a new header with one, beside what is nearest to it."""
-    value = written(entries, style)
-    shared, beside = 0, None
+    value = _written(entries, style)
+    shared, nearest = 0, None
     for section in sections:
-        depth, pair = _most_shared(section.pairs, path, len(section.path))
-        if pair is not None and depth > shared:
-            shared, beside = depth, (section, pair)
+        if path[: len(section.path)] != section.path:
+            continue
+        depth, pair = _most_shared(section.pairs, path[len(section.path) :])
+        if pair is not None and len(section.path) + depth > shared:
+            shared, nearest = len(section.path) + depth, (section, pair)
     opened = max((s for s in sections if path[: len(s.path)] == s.path), key=lambda s: len(s.path))
-    headed = max((_shared(s.path, path) for s in sections), default=0)
-    if beside is not None and shared > len(opened.path) and shared >= headed:
-        section, pair = beside
-        first = pair.parts[0].start_byte
-        spelled = text[first : pair.parts[shared - len(section.path) - 1].end_byte]
-        last = [one for one in section.pairs if one.path[:shared] == path[:shared]][-1]
-        return [
-            _line(
-                text, last.value.end_byte, last.key.start_byte, f"{spelled}.{'.'.join(path[shared:])} = {value}", style
-            )
-        ]
+    headed = max(_shared(s.path, path) for s in sections)
+    if nearest is not None and shared > len(opened.path) and shared >= headed:
+        section, pair = nearest
+        depth = shared - len(section.path)
+        last = [one for one in section.pairs if one.path[:depth] == pair.path[:depth]][-1]
+        said = f"{_spelled(pair.keys[:depth])}.{'.'.join(path[shared:])} = {value}"
+        _put_line(section.body, last.index + 1, f"{last.indent}{said}")
+        return
     below = [s for s in sections if len(s.path) > headed and s.path[:headed] == path[:headed]]
     table_of_tables = len(path) - len(opened.path) > 1 and below and len(opened.path) <= headed
-    if opened.node is not None and not (headed > len(opened.path) or table_of_tables):
-        after, like = _end_of(opened)
-        said = f"{'.'.join(path[len(opened.path) :])} = {value}"
-        return [_line(text, after, like, said, style)]
+    if opened.table is not None and not (headed > len(opened.path) or table_of_tables):
+        _put_line(opened.body, opened.end, f"{opened.inner}{'.'.join(path[len(opened.path) :])} = {value}")
+        return
     if headed == 0:
         raise Uneditable(f"there is no table {'.'.join(path[:2])}")
-    return [_headed(text, below[-1], path, headed, (value, style))]
+    last_section = below[-1]
+    header = ".".join((_spelled(last_section.keys[:headed]), *path[headed:-1]))
+    said = f"{last_section.indent}[{header}]\n{last_section.inner}{path[-1]} = {value}"
+    _put_header(last_section, said, apart=_apart(sections, last_section))
 
 
-def _headed(text: str, last: _Section, path: _Path, shared: int, said: tuple[str, Style]) -> Edit:
-    """A new header with one pair, behind the last section of the same table."""
-    value, style = said
-    assert last.node is not None  # noqa: S101  only the first section has no header, and its path is empty
-    name = key_node(last.node)
-    assert name is not None  # noqa: S101  a header has a name
-    parts = _parts(name)
-    spelled = text[parts[0].start_byte : parts[shared - 1].end_byte]
-    *around, key = path[shared:]
-    indent = indentation(text, last.node.start_byte)
-    header = f"{indent}[{'.'.join((spelled, *around))}]"
-    inner = indentation(text, last.pairs[-1].key.start_byte) if last.pairs else indent
-    start = line_start(text, last.node.start_byte)
-    before = text[:start].rstrip(" \t")
-    apart = style.newline if start and (before.endswith(("\n\n", "\n\r\n")) or not before.strip()) else ""
-    apart = style.newline if not start else apart
-    point = line_end(text, _end_of(last)[0])
-    return Edit(point, point, f"{style.newline}{apart}{header}{style.newline}{inner}{key} = {value}")
+def _put_line(body: _Body, point: int, line: str) -> None:
+    from tomlkit import parse  # noqa: PLC0415  see above
+
+    body.insert(point, parse(f"{line}\n").body[0])
 
 
-def _line(text: str, after: int, like: int, said: str, style: Style) -> Edit:
-    """A new line behind the one that ends at `after`, indented as the one at `like`."""
-    point = line_end(text, after)
-    return Edit(point, point, f"{style.newline}{indentation(text, like)}{said}")
+def _put_header(last: _Section, said: str, *, apart: bool) -> None:
+    """A new header behind the last pair of a section that no header of its own table follows.
+
+    It stands in that section's body, so what is between there and the next header follows it; its display name, which
+    is what the parser gave it, is written whole.
+    """
+    from tomlkit import parse, ws  # noqa: PLC0415  see above
+    from tomlkit.items import Table  # noqa: PLC0415  see above
+
+    key, table = parse(f"{said}\n").body[0]
+    while isinstance(table, Table) and table.is_super_table():
+        key, table = table.value.body[0]
+    last.body[last.end : last.end] = [*([(None, ws("\n"))] if apart else ()), (key, table)]
 
 
-def _end_of(section: _Section) -> tuple[int, int]:
-    """Where the last pair of a section ends, or its header, and where that begins."""
-    if section.pairs:
-        last = section.pairs[-1]
-        return last.value.end_byte, last.key.start_byte
-    assert section.node is not None  # noqa: S101  the first section is only taken with a pair in it
-    name = key_node(section.node)
-    return (name.end_byte if name is not None else section.node.start_byte), section.node.start_byte
+def _apart(sections: list[_Section], last: _Section) -> bool:
+    """Whether a blank line stands before a section and the remarks above it; before the first, one would."""
+    from tomlkit.items import Comment, Whitespace  # noqa: PLC0415  see above
+
+    before = sections[sections.index(last) - 1]
+    above = [item for _, item in takewhile(lambda one: not _is_header(*one), before.body)]
+    while above and isinstance(above[-1], Comment):
+        above.pop()
+    return before.table is None or (bool(above) and isinstance(above[-1], Whitespace))
 
 
-def _most_shared(pairs: list[_Pair], path: _Path, depth: int) -> tuple[int, _Pair | None]:
-    """Of pairs in a table `depth` keys deep, the one whose dotted key leads furthest along a path."""
+def _grow(array: Array, outer: str, entries: Sequence[str], style: Style) -> None:
+    """Add entries at the end of a list, in its own style.
+
+    Args:
+        array: changed in place.
+        outer: the blanks before the key.
+        entries: at least one, unquoted.
+        style: the file's.
+    """
+    text = array.as_string()
+    if not array and "\n" not in text:
+        array.clear()
+        _add(array, entries, style, indent="", newline=False)
+    elif not array:
+        remark = _REMARK.search(text)
+        _add(array, entries, style, indent=remark[1] if remark else outer + style.indent)
+    else:
+        start, rest = _last(text, array)
+        after = text[rest.start() : rest.end()].split("\n")[0]
+        trailing = bool(rest["comma"])
+        if "\n" in text[:start] or "#" in after:
+            line = text[text.rfind("\n", 0, start) + 1 : start]
+            blanks = line[: len(line) - len(line.lstrip(" \t"))]
+            indent = blanks if "\n" in text[:start] else outer + style.indent
+            _add(array, entries, style, indent=indent, trailing=trailing)
+        else:
+            tight = len(array) > 1 and text[start - 1] == ","
+            _add(array, entries, style, indent="" if tight else " ", newline=False, trailing=trailing)
+
+
+def _add(
+    array: Array, entries: Sequence[str], style: Style, *, indent: str, newline: bool = True, trailing: bool = False
+) -> None:
+    from tomlkit import value, ws  # noqa: PLC0415  see above
+
+    for index, entry in enumerate(entries):
+        comma = (ws(","),) if trailing or index < len(entries) - 1 else ()
+        array.add_line(value(style.quoted(entry)), *comma, indent=indent, add_comma=False, newline=newline)
+        indent = indent if indent or newline or len(array) > 1 else " "
+
+
+def _last(text: str, array: Array) -> tuple[int, re.Match[str]]:
+    """Where the last entry of a list begins in its text, and what follows it."""
+    said = array[-1].as_string()
+    start = text.find(said)
+    while start >= 0:
+        # a remark may hold the same text, and then an entry follows
+        rest = _REST.fullmatch(text, start + len(said))
+        if rest is not None:
+            return start, rest
+        start = text.find(said, start + 1)
+    raise Uneditable("a list is written in a way that entries cannot be added to")
+
+
+def _written(entries: Sequence[str], style: Style) -> str:
+    return f"[{style.comma.join(map(style.quoted, entries))}]"
+
+
+def _most_shared(pairs: list[_Pair], path: _Path) -> tuple[int, _Pair | None]:
+    """Of pairs, the one whose dotted key leads furthest along a path, and how far."""
     found = max(pairs, key=lambda pair: _shared(pair.path, path), default=None)
-    if found is None or _shared(found.path, path) <= depth:
+    if found is None or _shared(found.path, path) == 0:
         return 0, None
     return _shared(found.path, path), found
 
 
 def _shared(one: _Path, other: _Path) -> int:
-    count = 0
-    while count < min(len(one), len(other)) and one[count] == other[count]:
-        count += 1
-    return count
+    return sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(one, other, strict=False)))
 
 
-def _sections(root: Node, text: str) -> Iterator[_Section]:
-    first = _Section((), None)
-    for node in root.named_children:
-        if node.type == "pair":
-            first.pairs.append(_pair(node, (), text))
-    yield first
-    for node in root.named_children:
-        if node.type != "table":
+def _sections(document: Container) -> Iterator[_Section]:
+    """The headers of a file in its order, each with what is below it; first what is above them all."""
+    yield _Section((), None, document.body)
+    yield from _below(document.body, ())
+
+
+def _below(body: _Body, around: tuple[Key, ...]) -> Iterator[_Section]:
+    from tomlkit.items import Table  # noqa: PLC0415  see above
+
+    for key, item in body:
+        if key is None or not isinstance(item, Table) or key.is_dotted():
             continue
-        name = key_node(node)
-        if name is None:
-            continue
-        path = tuple(_spelled(part, text) for part in _parts(name))
-        section = _Section(path, node)
-        section.pairs = [_pair(child, path, text) for child in node.named_children if child.type == "pair"]
-        yield section
+        keys = (*around, key)
+        if not item.is_super_table():
+            yield _Section(keys, item, item.value.body)
+        yield from _below(item.value.body, keys)
 
 
-def _pair(node: Node, table: _Path, text: str) -> _Pair:
-    key, value = key_node(node), value_node(node)
-    if key is None or value is None:
-        raise Uneditable("the file cannot be read where a list is to be")
-    parts = _parts(key)
-    return _Pair((*table, *(_spelled(part, text) for part in parts)), parts, key, value)
+def _is_header(key: Key | None, item: Item) -> bool:
+    from tomlkit.items import AoT, Table  # noqa: PLC0415  see above
+
+    return isinstance(item, AoT) or (isinstance(item, Table) and key is not None and not key.is_dotted())
 
 
-def _parts(name: Node) -> tuple[Node, ...]:
-    found, pending = [], [name]
-    while pending:
-        node = pending.pop()
-        if node.type == "dotted_key":
-            pending.extend(reversed(node.named_children))
-        else:
-            found.append(node)
-    return tuple(found)
+def _pairs(body: _Body) -> Iterator[_Pair]:
+    for index, (key, item) in enumerate(body):
+        if key is not None and not _is_header(key, item):
+            yield from (_Pair(keys, value, index) for keys, value in _leaves(key, item))
 
 
-def _spelled(part: Node, text: str) -> str:
-    return toml_key(text[part.start_byte : part.end_byte])
+def _leaves(key: Key, item: Item) -> Iterator[tuple[tuple[Key, ...], Item]]:
+    """A pair's key in its parts, and its value; a dotted key is read as tables in one another."""
+    from tomlkit.items import Table  # noqa: PLC0415  see above
+
+    if not isinstance(item, Table):
+        yield (key,), item
+        return
+    for inner, value in item.value.body:
+        if inner is not None:
+            yield from (((key, *keys), leaf) for keys, leaf in _leaves(inner, value))
 
 
-def _prefers_literal(root: Node, text: str) -> bool:
-    """Whether most of the file's strings stand in single quotes."""
-    single = double = 0
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        if node.type == "string":
-            single += text[node.start_byte] == "'"
-            double += text[node.start_byte] == '"'
-        pending.extend(node.named_children)
-    return single > double
+def _named(keys: tuple[Key, ...]) -> _Path:
+    return tuple(key.key for key in keys)
+
+
+def _spelled(keys: tuple[Key, ...]) -> str:
+    return ".".join(key.as_string().strip() for key in keys)
+
+
+def _prefers_literal(body: _Body) -> bool:
+    """Whether most of a file's strings stand in single quotes."""
+    quotes = [item.as_string()[0] for item in _strings(item for _, item in body)]
+    return quotes.count("'") > quotes.count('"')
+
+
+def _strings(items: Iterator[Item]) -> Iterator[Item]:
+    from tomlkit.items import AbstractTable, AoT, Array, String  # noqa: PLC0415  see above
+
+    for item in items:
+        if isinstance(item, String):
+            yield item
+        elif isinstance(item, AbstractTable):
+            yield from _strings(inner for _, inner in item.value.body)
+        elif isinstance(item, AoT):
+            yield from _strings(inner for table in item.body for _, inner in table.value.body)
+        elif isinstance(item, Array):
+            yield from _strings(iter(item))
