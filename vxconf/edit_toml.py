@@ -236,7 +236,8 @@ def _grow(array: Array, outer: str, entries: Sequence[str], style: Style) -> Non
     text = array.as_string()
     if not array and "\n" not in text:
         array.clear()
-        _add(array, entries, style, indent="", newline=False)
+        _add(array, entries[:1], style, indent="", newline=False)
+        _add(array, entries[1:], style, indent=" ", newline=False)
     elif not array:
         remark = _REMARK.search(text)
         _add(array, entries, style, indent=remark[1] if remark else outer + style.indent)
@@ -262,7 +263,6 @@ def _add(
     for index, entry in enumerate(entries):
         comma = (ws(","),) if trailing or index < len(entries) - 1 else ()
         array.add_line(value(style.quoted(entry)), *comma, indent=indent, add_comma=False, newline=newline)
-        indent = indent if indent or newline or len(array) > 1 else " "
 
 
 def _last(text: str, array: Array) -> tuple[int, re.Match[str]]:

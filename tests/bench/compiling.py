@@ -8,6 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import platformdirs
+
 MODULES = 500
 _VERSION = "5.9.3"
 
@@ -48,8 +50,7 @@ def compiler() -> str:
         if shutil.which(program) is None:
             print(f"tsc is not measured: {program} is not installed")
             return ""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    place = os.path.join(cache, "vxconf-bench", f"typescript-{_VERSION}")
+    place = str(platformdirs.user_cache_path("vxconf-bench", appauthor=False) / f"typescript-{_VERSION}")
     program = os.path.join(place, "node_modules", "typescript", "bin", "tsc")
     if not os.path.exists(program):
         os.makedirs(place, exist_ok=True)

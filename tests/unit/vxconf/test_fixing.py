@@ -168,6 +168,16 @@ def test_a_list_that_is_true_is_not_turned_into_one(workspace_factory: Factory) 
     assert "allow.network is no list" in fault.message
 
 
+def test_a_list_that_cannot_be_added_to_is_left_alone_and_named(workspace_factory: Factory) -> None:
+    text = _TEXT.replace('["src/"]', '["src/" # why\n  , ]')
+    assert text != _TEXT
+    root = _root(workspace_factory, text)
+    fault = _refused(_task(root))
+    assert "allow.read is written in a way that entries cannot be added to" in fault.message
+    assert fault.help == "add the lines of the report by hand"
+    assert (root / "p/vx.toml").read_text() == text
+
+
 def test_a_directory_nobody_may_write_in_is_said(workspace_factory: Factory, monkeypatch: pytest.MonkeyPatch) -> None:
     root = _root(workspace_factory)
     real = os.open
