@@ -86,6 +86,7 @@ class Dialler:
     Args:
         report: called with what was asked for and why it was refused, before the task hears of it.
         resolve: from a name to its addresses; runs in a thread.
+        own: every address of this machine; nothing is dialled that cannot be told from them.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class Dialler:
         *,
         report: Callable[[str, str], None],
         resolve: Callable[[str, int], list[Address]] = host_addresses,
+        own: Callable[[], frozenset[str]] = interfaces.own_addresses,
     ) -> None:
         self._loop = loop
         self._upstream = policy.upstream
@@ -105,6 +107,7 @@ class Dialler:
         self._report = report
         self._resolve = resolve
         self._resolving = 0
+        self._learn_own = own
         self._own: tuple[float, frozenset[str]] = (0.0, frozenset())
         #: Set at the end: what may be reached is not dialled any more.
         self.closing = False
@@ -192,7 +195,11 @@ class Dialler:
         now = time.monotonic()
         read, own = self._own
         if now - read > _OWN_SECONDS or not own:
-            own = interfaces.own_addresses()
+            try:
+                own = self._learn_own()
+            except OSError as error:
+                why = error.strerror or error
+                raise Unreachable(f"this machine's own addresses, which are refused, are not known ({why})") from None
             self._own = (now, own)
         return own
 
@@ -257,7 +264,7 @@ class Dialler:
 
     async def _attempt(self, address: Address) -> Connection:
         family, where = address
-        connection = Connection(self._loop, socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC))
+        connection = Connection(self._loop, socket.socket(family, socket.SOCK_STREAM))
         try:
             with contextlib.suppress(OSError):
                 connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

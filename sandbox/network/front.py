@@ -1,7 +1,7 @@
 """EFFECT: one task's front: everything that comes in at its listeners, judged, answered, reported.
 
 Who is asking is told by the listening socket, which only this task can reach; nothing a client says about itself
-is looked at.
+is looked at. Where others can reach it too, a password is asked for.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from sandbox.network import socks
 from sandbox.network.connection import Connection
 from sandbox.network.dial import Dialler, Refused, Unreachable, host_addresses
+from sandbox.network.interfaces import own_addresses
 from sandbox.network.names import Names
 from sandbox.network.ports import Ports
 from sandbox.network.relay import Relay
@@ -60,6 +61,9 @@ class Front:
         named: called with a name and its stand-ins before the task learns of them.
         resolve: from a name to its addresses.
         inside: a new stream socket of a family in the task's network.
+        places: the ports of loopback at which HTTP and SOCKS are spoken.
+        password: without which no client is served at these two; empty where only the task reaches them.
+        own: every address of this machine.
     """
 
     def __init__(
@@ -73,6 +77,9 @@ class Front:
         named: Callable[[str, tuple[str, ...]], None] = lambda _host, _addresses: None,
         resolve: Callable[[str, int], list[Address]] = host_addresses,
         inside: Callable[[int], socket.socket] = lambda family: socket.socket(family, socket.SOCK_STREAM),
+        places: tuple[int, int] = (HTTP_PORT, SOCKS_PORT),
+        password: str = "",
+        own: Callable[[], frozenset[str]] = own_addresses,
     ) -> None:
         self._loop = loop
         self._policy = policy
@@ -86,7 +93,9 @@ class Front:
         self._listeners: list[socket.socket] = []
         self._relay = Relay(loop)
         self._ports = Ports(loop, self._relay, inside)
-        self._dialler = Dialler(loop, policy, self._rules, self._names, report=self._report, resolve=resolve)
+        self._dialler = Dialler(loop, policy, self._rules, self._names, report=self._report, resolve=resolve, own=own)
+        self._places = places
+        self._password = password
         descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._room = max(1, min(CONNECTIONS_LIMIT, (descriptors - _DESCRIPTORS_KEPT) // _DESCRIPTORS_EACH))
 
@@ -126,8 +135,9 @@ class Front:
 
     def _served_as(self, listener: socket.socket) -> Serve:
         host, port = listener.getsockname()[:2]
-        if host == LOOPBACK and port in (HTTP_PORT, SOCKS_PORT, DNS_PORT):
-            return {HTTP_PORT: self._http, SOCKS_PORT: self._socks, DNS_PORT: self._stream_of_queries}[port]
+        http, by_socks = self._places
+        if host == LOOPBACK and port in (http, by_socks, DNS_PORT):
+            return {http: self._http, by_socks: self._socks, DNS_PORT: self._stream_of_queries}[port]
         if host in LOOPBACKS and port in self._policy.published:
             return lambda connection: self._ports.inward(connection, port)
         if host in LOOPBACKS and port in self._policy.host_ports:
@@ -168,7 +178,7 @@ class Front:
         # half a tenth of a second, which a task that speaks no HTTP need not spend
         from sandbox.network.http import Client  # noqa: PLC0415
 
-        await Client(self._loop, connection, self._dialler, self._relay).serve()
+        await Client(self._loop, connection, self._dialler, self._relay, password=self._password).serve()
 
     async def _socks(self, connection: Connection) -> None:
         try:
@@ -193,7 +203,7 @@ class Front:
             await self._relay.both(connection, opened.connection)
 
     async def _handshake(self, connection: Connection) -> tuple[socks.Target, bytes]:
-        handshake = socks.Handshake()
+        handshake = socks.Handshake(self._password)
         while True:
             data = await connection.recv(_HANDSHAKE_CHUNK)
             if not data:

@@ -41,7 +41,8 @@ _HOP_BY_HOP = frozenset(
 _URL = re.compile(r"http://([^/?#]*)([/?][^#]*)?", re.IGNORECASE)
 _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]{1,5}))?")
 _LAST_PORT = 65535
-_BAD_REQUEST, _FORBIDDEN, _BAD_GATEWAY = 400, 403, 502
+_BAD_REQUEST, _FORBIDDEN, _WHO, _BAD_GATEWAY = 400, 403, 407, 502
+_ANOTHERS = "this front serves another task, or the password in the task's proxy variables was left out\n"
 
 
 class _Bad(Exception):
@@ -74,13 +75,20 @@ def refusal_text(asked: str, reason: str) -> str:
 
 
 class Client:
-    """One connection to the port, until it ends."""
+    """One connection to the port, until it ends.
 
-    def __init__(self, loop: Loop, connection: Connection, dialler: Dialler, relay: Relay) -> None:
+    Args:
+        password: without which nobody is served; empty where anybody is.
+    """
+
+    def __init__(
+        self, loop: Loop, connection: Connection, dialler: Dialler, relay: Relay, *, password: str = ""
+    ) -> None:
         self._loop = loop
         self._connection = connection
         self._dialler = dialler
         self._relay = relay
+        self._password = password.encode()
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
 
     async def serve(self) -> None:
@@ -90,6 +98,9 @@ class Client:
             try:
                 request = await self._loop.within(seconds, self._next_request())
                 if request is None:
+                    return
+                if not self._may_ask(request):
+                    await self._say(_WHO, _ANOTHERS, ("Proxy-Authenticate", 'Basic realm="sandbox"'))
                     return
                 again = await self._answer(request)
             except TimeoutError:
@@ -111,6 +122,22 @@ class Client:
             self._http.start_next_cycle()
             seconds = _IDLE_SECONDS
 
+    def _may_ask(self, request: h11.Request) -> bool:
+        if not self._password:
+            return True
+        import base64  # noqa: PLC0415  most fronts ask for none
+        from hmac import compare_digest  # noqa: PLC0415  the same
+
+        for name, value in request.headers:
+            if name == b"proxy-authorization":
+                scheme, _, credential = value.partition(b" ")
+                try:
+                    _, _, password = base64.b64decode(credential.strip(), validate=True).partition(b":")
+                except ValueError:
+                    return False
+                return scheme.lower() == b"basic" and compare_digest(password, self._password)
+        return False
+
     async def _next_request(self) -> h11.Request | None:
         event = await self._event(self._http, self._connection)
         return event if isinstance(event, h11.Request) else None
@@ -122,7 +149,7 @@ class Client:
                 return event
             http.receive_data(await connection.recv(_CHUNK))
 
-    async def _say(self, status: int, text: str) -> None:
+    async def _say(self, status: int, text: str, *more: tuple[str, str]) -> None:
         """Answer in words, and be done with this client."""
         if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             return
@@ -131,6 +158,7 @@ class Client:
             ("Content-Type", "text/plain; charset=utf-8"),
             ("Content-Length", str(len(body))),
             ("Connection", "close"),
+            *more,
         ]
         data = self._http.send(h11.Response(status_code=status, headers=headers))
         if self._http.their_state is not h11.ERROR:

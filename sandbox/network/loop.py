@@ -1,8 +1,8 @@
 """EFFECT: coroutines over sockets that never block: what a front is made of.
 
 asyncio would do the same, after 90 ms of importing it in a process that lives as short as a task. Sockets are
-watched edge-triggered, once each: a call is tried first and waits only when it would block, so an event for which
-nobody waits is one that the next try will meet by itself.
+watched once each: a call is tried first and waits only when it would block, so an event for which nobody waits is
+one that the next try will meet by itself.
 """
 
 from __future__ import annotations
@@ -10,26 +10,25 @@ from __future__ import annotations
 import contextlib
 import heapq
 import os
-import select
 import threading
 import time
 import types
 from collections import deque
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sandbox.network import poller
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator
+
+    from sandbox.network.poller import Poller
 
 T = TypeVar("T")
 
 _READ, _WRITE, _SLEEP, _TURN, _JOIN, _ANY = range(6)
-_EDGES = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
-_READABLE = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
-_WRITABLE = select.EPOLLOUT | select.EPOLLHUP | select.EPOLLERR
+_EVENTS = (poller.READABLE, poller.WRITABLE)
 # timers set after which those that are of no use any more are thrown away
 _SWEEP = 4096
-# events taken from the kernel at once
-_EVENTS = 256
 
 _Request = tuple[int, Any]
 
@@ -128,10 +127,14 @@ class Task:
 
 
 class Loop:
-    """Runs tasks until it is stopped."""
+    """Runs tasks until it is stopped.
 
-    def __init__(self) -> None:
-        self._epoll = select.epoll()
+    Args:
+        waits: with what; the quickest there is unless told.
+    """
+
+    def __init__(self, waits: Poller | None = None) -> None:
+        self._poller = waits or poller.best()
         self._waiters: dict[int, list[Task | None]] = {}
         self._ready: deque[tuple[Task, BaseException | _Timer | None]] = deque()
         self._timers: list[tuple[float, int, _Timer]] = []
@@ -140,9 +143,11 @@ class Loop:
         self._stopped = False
         self.tasks: set[Task] = set()
         self._done: deque[Callable[[], object]] = deque()
-        reading, self._ring = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        reading, self._ring = os.pipe()
+        for fd in (reading, self._ring):
+            os.set_blocking(fd, False)
         self._bell = reading
-        self._epoll.register(reading, select.EPOLLIN)
+        self._poller.bell(reading)
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Task:
         """Have a coroutine run beside the others, from the next turn on."""
@@ -178,12 +183,12 @@ class Loop:
             for task in tuple(self.tasks):
                 task.cancel()
             self._turn(0.0)
-        self._epoll.close()
+        self._poller.close()
         os.close(self._bell)
         os.close(self._ring)
 
     def _turn(self, timeout: float | None = None) -> bool:
-        events = self._epoll.poll(self._timeout() if timeout is None else timeout, _EVENTS)
+        events = self._poller.poll(self._timeout() if timeout is None else timeout)
         for fd, event in events:
             if fd == self._bell:
                 self._answer_bell()
@@ -204,7 +209,7 @@ class Loop:
 
     def _wake(self, fd: int, event: int) -> None:
         if waiters := self._waiters.get(fd):
-            for index, mask in ((_READ, _READABLE), (_WRITE, _WRITABLE)):
+            for index, mask in enumerate(_EVENTS):
                 task = waiters[index]
                 if task is not None and event & mask:
                     waiters[index] = None
@@ -244,6 +249,7 @@ class Loop:
                 self.ready(task, ConnectionAbortedError("it was closed"))
             else:
                 waiters[kind] = task
+                self._poller.want(what, _EVENTS[kind])
         elif kind == _SLEEP:
             pass
         elif kind == _TURN:
@@ -270,7 +276,7 @@ class Loop:
 
     def watch(self, fd: int) -> None:
         """Know a descriptor that does not block, until `forget`."""
-        self._epoll.register(fd, _EDGES)
+        self._poller.watch(fd)
         self._waiters[fd] = [None, None]
 
     def forget(self, fd: int) -> None:
@@ -278,7 +284,7 @@ class Loop:
         waiters = self._waiters.pop(fd, None)
         if waiters is None:
             return
-        self._epoll.unregister(fd)
+        self._poller.forget(fd)
         for task in waiters:
             if task is not None:
                 self.ready(task, ConnectionAbortedError("it was closed"))

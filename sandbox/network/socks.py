@@ -1,4 +1,4 @@
-"""SOCKS version 5 (RFC 1928) as code fed bytes; who the client says it is does not matter."""
+"""SOCKS version 5 (RFC 1928) as code fed bytes; who the client says it is matters where a password is asked for."""
 
 from __future__ import annotations
 
@@ -37,10 +37,15 @@ def answer(code: int) -> bytes:
 
 
 class Handshake:
-    """The bytes before a connection, however they are cut."""
+    """The bytes before a connection, however they are cut.
 
-    def __init__(self) -> None:
+    Args:
+        password: without which nobody is served (RFC 1929); empty where anybody is.
+    """
+
+    def __init__(self, password: str = "") -> None:
         self._buffer = bytearray()
+        self._asked = password.encode()
         self._expect: Callable[[], bytes | Target | None] = self._greeting
 
     def feed(self, data: bytes) -> tuple[bytes, Target | None, bytes]:
@@ -76,7 +81,7 @@ class Handshake:
         if len(self._buffer) < 2 or (taken := self._take(2 + self._buffer[1])) is None:  # noqa: PLR2004  version, count
             return None
         methods = taken[2:]
-        if _NO_AUTHENTICATION in methods:
+        if _NO_AUTHENTICATION in methods and not self._asked:
             self._expect = self._request
             return bytes((_VERSION, _NO_AUTHENTICATION))
         if _PASSWORD in methods:
@@ -90,8 +95,14 @@ class Handshake:
             raise Malformed("another kind of password")
         if len(buffer) < 2 or len(buffer) < 3 + buffer[1]:  # noqa: PLR2004  version, length, name, length
             return None
-        if self._take(3 + buffer[1] + buffer[2 + buffer[1]]) is None:
+        taken = self._take(3 + buffer[1] + buffer[2 + buffer[1]])
+        if taken is None:
             return None
+        if self._asked:
+            from hmac import compare_digest  # noqa: PLC0415  most fronts ask for none
+
+            if not compare_digest(taken[3 + taken[1] :], self._asked):
+                raise Malformed("another password", b"\1\1")
         self._expect = self._request
         return b"\1\0"
 
