@@ -42,7 +42,7 @@ test: test-tools lint types contracts fresh
 	@if [ "$$(id -u)" -eq 0 ] && [ "$$(uname -s)" = Linux ]; then $(MAKE) ordinary-user; fi
 
 test-tools: $(INSTALLED)
-	scripts/system-packages bwrap strace git npm setpriv
+	scripts/system-packages bwrap strace git npm setpriv curl openssl ssh dropbear
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check

@@ -12,13 +12,16 @@ from sandbox import ResolvedSandboxConfig, Session
 from tests.conftest import Link, Tree, make_tree
 from tests.support import installed
 from tests.support.grants import resolved
+from tests.support.hosts import Told, run_knowing
 from tests.support.observers import OBSERVERS
+from tests.support.sites import Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from sandbox import Request, RunResult
+    from tests.support.sites import Knowing
 
 __all__ = ["Link", "Workspace"]
 
@@ -181,3 +184,31 @@ def quick_mono(shared_session: Session, places: Path) -> Workspace:
     made = _workspace(shared_session, places, ROOT, "", "auto")
     made.nested = (str(made.root / "sub" / "kit"),)
     return made
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    """A page of files over HTTP."""
+    directory = tmp_path / "site"
+    directory.mkdir()
+    (directory / "page").write_text("a page\n")
+    served = Site(directory)
+    yield served
+    served.close()
+
+
+@pytest.fixture
+def knowing(tmp_path: Path, home: Path) -> Knowing:
+    """Runs a command where `web.test` is reached at the given ports; it and other names are known to the machine."""
+    assert home.is_dir()
+    hosts = {"web.test": "127.0.0.1", "other.test": "127.0.0.1"}
+
+    def run(command: str, *ports: int, allow: tuple[str, ...] | None = None, **more: Any) -> Told:
+        listed = tuple(f"web.test:{port}" for port in ports) if allow is None else allow
+        # the address too, as it is this machine's own
+        literal = tuple(f"127.0.0.1:{port}" for port in ports)
+        if listed:
+            more["network"] = (*listed, *literal)
+        return run_knowing(hosts, command, tmp_path, **more)
+
+    return run

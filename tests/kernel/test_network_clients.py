@@ -2,113 +2,39 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import json
+import os
+import pwd
 import shutil
 import socket
-import ssl
 import subprocess
 import sys
 import tarfile
-import threading
 import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.fronts import Server, echo
-from tests.support.hosts import Told, run_knowing
+from tests.support.sites import NO_PROXIES, Site, certify, needs, passed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.support.sites import Knowing
 
 pytestmark = pytest.mark.kernel
 
 PYTHON = f"{sys._base_executable} -I"  # type: ignore[attr-defined]
-# what tells programs of the proxy, all of it; and what tells them not to use it for a literal loopback address
-NO_PROXIES = "unset $(env | grep -i proxy | cut -d= -f1) GIT_CONFIG_PARAMETERS JAVA_TOOL_OPTIONS; "
-NO_EXCEPTIONS = "unset no_proxy NO_PROXY; "
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  its name there
-        del format, args
-
-
-class Site:
-    """Files of a directory, over HTTP and over HTTPS."""
-
-    def __init__(self, directory: Path, certificate: Path | None = None) -> None:
-        self.directory = directory
-        handler = functools.partial(Quiet, directory=str(directory))
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        if certificate is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate)
-            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        self.port: int = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    directory = tmp_path / "site"
-    directory.mkdir()
-    (directory / "page").write_text("a page\n")
-    served = Site(directory)
-    yield served
-    served.close()
 
 
 @pytest.fixture
 def secure(tmp_path: Path, site: Site) -> Iterator[Site]:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("there is no openssl to make a certificate with")
-    both = tmp_path / "both.pem"
-    subprocess.run(
-        [
-            *(openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=web.test"),
-            *("-keyout", str(both), "-out", str(tmp_path / "cert.pem")),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    with both.open("a") as file:
-        file.write((tmp_path / "cert.pem").read_text())
+    _, both = certify("web.test", tmp_path)
     served = Site(site.directory, both)
     yield served
     served.close()
-
-
-@pytest.fixture
-def knowing(tmp_path: Path, home: Path) -> Callable[..., Told]:
-    """Runs a command where `web.test` is reached at the given ports; it and other names are known to the machine."""
-    assert home.is_dir()
-    hosts = {"web.test": "127.0.0.1", "other.test": "127.0.0.1"}
-
-    def run(command: str, *ports: int, allow: tuple[str, ...] | None = None, **more: object) -> Told:
-        listed = tuple(f"web.test:{port}" for port in ports) if allow is None else allow
-        # the address too, as it is this machine's own
-        literal = tuple(f"127.0.0.1:{port}" for port in ports)
-        fields = {"network": (*listed, *literal)} if listed else {}
-        return run_knowing(hosts, command, tmp_path, **fields, **more)  # type: ignore[arg-type]
-
-    return run
-
-
-def passed(told: Told) -> str:
-    assert (told.exit_code, told.targets, told.refusals, told.trace) == (0, [], [], "complete"), told
-    return told.stdout
 
 
 WAYS = {
@@ -121,24 +47,27 @@ WAYS = {
 }
 
 
+@needs("curl")
 @pytest.mark.parametrize("way", WAYS)
-def test_curl_reaches_what_is_listed(way: str, knowing: Callable[..., Told], site: Site) -> None:
+def test_curl_reaches_what_is_listed(way: str, knowing: Knowing, site: Site) -> None:
     command = WAYS[way].format(scheme="http", host="web.test", port=site.port)
     assert passed(knowing(command, site.port)) == "a page\n"
 
 
+@needs("curl", "openssl")
 @pytest.mark.parametrize("way", WAYS)
 def test_curl_reaches_a_server_of_tls_whose_certificate_is_the_servers_own(
-    way: str, knowing: Callable[..., Told], secure: Site
+    way: str, knowing: Knowing, secure: Site
 ) -> None:
     command = WAYS[way].format(scheme="https", host="web.test", port=secure.port).replace("-sS", "-sSk")
     assert passed(knowing(command, secure.port)) == "a page\n"
 
 
+@needs("curl")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("listed", [True, False])
 def test_curl_is_refused_and_the_host_is_reported_however_the_task_ends(
-    way: str, listed: bool, knowing: Callable[..., Told], site: Site
+    way: str, listed: bool, knowing: Knowing, site: Site
 ) -> None:
     command = WAYS[way].format(scheme="http", host="other.test", port=site.port) + "; true"
     told = knowing(command, *([site.port] if listed else []))
@@ -149,21 +78,21 @@ def test_curl_is_refused_and_the_host_is_reported_however_the_task_ends(
     assert "a page" not in told.stdout
 
 
-def test_a_refused_client_is_told_the_line_to_add(knowing: Callable[..., Told]) -> None:
+@needs("curl")
+def test_a_refused_client_is_told_the_line_to_add(knowing: Knowing) -> None:
     told = knowing("curl -sS http://other.test/; curl -sS https://other.test:8443/ -D /dev/stderr -o /dev/null; true")
     assert 'allow.network = ["other.test:80"]' in told.stdout
     assert "403" in told.stderr
     assert told.targets == ["other.test:80", "other.test:8443"]
 
 
-def test_another_port_of_a_listed_name_is_refused_by_name(knowing: Callable[..., Told], site: Site) -> None:
+@needs("curl")
+def test_another_port_of_a_listed_name_is_refused_by_name(knowing: Knowing, site: Site) -> None:
     told = knowing(NO_PROXIES + f"curl -sS http://web.test/page; curl -sS http://web.test:{site.port}/page", site.port)
     assert (told.targets, told.stdout) == (["web.test:80"], "a page\n")
 
 
-def test_python_reaches_a_name_with_its_library_and_with_a_bare_socket(
-    knowing: Callable[..., Told], site: Site
-) -> None:
+def test_python_reaches_a_name_with_its_library_and_with_a_bare_socket(knowing: Knowing, site: Site) -> None:
     program = (
         "import socket, urllib.request as u\n"
         f"print(u.urlopen('http://web.test:{site.port}/page').read().decode())\n"
@@ -176,51 +105,116 @@ def test_python_reaches_a_name_with_its_library_and_with_a_bare_socket(
         assert out.count("a page") == 2
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
+@needs("node")
 @pytest.mark.parametrize("prefix", ["", NO_PROXIES])
-def test_nodes_fetch_reaches_a_name(prefix: str, knowing: Callable[..., Told], site: Site) -> None:
+def test_nodes_fetch_reaches_a_name(prefix: str, knowing: Knowing, site: Site) -> None:
     script = f"fetch('http://web.test:{site.port}/page').then(async r => console.log(r.status, await r.text()))"
     assert passed(knowing(f'{prefix}node -e "{script}"', site.port)).strip() == "200 a page"
     told = knowing(f'{prefix}node -e "{script.replace("web", "other")}.catch(() => 0)"', site.port)
     assert [target.partition(":")[0] for target in told.targets] == ["other.test"]
 
 
-@pytest.mark.skipif(shutil.which("java") is None, reason="there is no java")
-def test_a_jvm_goes_through_the_proxy(knowing: Callable[..., Told], site: Site, tmp_path: Path) -> None:
+_FETCH = """
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
+
+public class Fetch {
+    public static void main(String[] args) throws Exception {
+        System.out.print(new String(URI.create(args[0]).toURL().openStream().readAllBytes()));
+        var answer = HttpClient.newHttpClient().send(HttpRequest.newBuilder(URI.create(args[0])).build(),
+            BodyHandlers.ofString());
+        System.out.print(answer.statusCode() + " " + answer.body());
+        try (var socket = new java.net.Socket(URI.create(args[0]).getHost(), URI.create(args[0]).getPort())) {
+            socket.getOutputStream().write("GET /page HTTP/1.0\\r\\n\\r\\n".getBytes());
+            System.out.print(new String(socket.getInputStream().readAllBytes()));
+        }
+    }
+}
+"""
+
+
+@needs("java")
+@pytest.mark.parametrize("prefix", ["", NO_PROXIES])
+def test_a_jvm_reaches_a_name_with_both_its_libraries_and_with_a_bare_socket(
+    prefix: str, knowing: Knowing, site: Site, tmp_path: Path
+) -> None:
     if b"jdk.compiler" not in subprocess.run(["java", "--list-modules"], check=True, capture_output=True).stdout:
         pytest.skip("this java compiles nothing")
-    project = tmp_path / "ws" / "project"
-    project.mkdir(parents=True)
-    (project / "Fetch.java").write_text(
-        "public class Fetch { public static void main(String[] a) throws Exception {"
-        " System.out.print(new String(new java.net.URL(a[0]).openStream().readAllBytes())); } }"
+    source = tmp_path / "ws" / "project" / "Fetch.java"
+    source.parent.mkdir(parents=True)
+    source.write_text(_FETCH)
+    command = f"{prefix}java -XX:-UsePerfData -XX:TieredStopAtLevel=1 Fetch.java http://{{}}.test:{site.port}/page"
+    out = passed(knowing(command.format("web"), site.port, allow_read=[str(source)]))
+    assert (out.count("a page\n"), "200 a page\n" in out) == (3, True), out
+    told = knowing(command.format("other") + "; true", site.port, allow_read=[str(source)])
+    # who resolves the name itself has not told a port yet
+    assert [target.partition(":")[0] for target in told.targets] == ["other.test"], told
+    assert "a page" not in told.stdout
+
+
+_DIAL = """
+use std::io::{Read, Write};
+use std::net::{TcpStream, UdpSocket};
+
+fn main() {
+    let host = std::env::args().nth(1).unwrap();
+    match TcpStream::connect(host.as_str()) {
+        Ok(mut stream) => {
+            stream.write_all(b"GET /page HTTP/1.0\\r\\n\\r\\n").unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            print!("{}", answer);
+        }
+        Err(error) => println!("tcp {:?}", error.kind()),
+    }
+    if let Some(place) = std::env::args().nth(2) {
+        let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+        match socket.send_to(b"secret", place.as_str()) {
+            Ok(size) => println!("sent {}", size),
+            Err(_) => println!("not sent"),
+        }
+    }
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def dialler(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program of Rust's standard library alone, which knows of no proxy."""
+    place = tmp_path_factory.mktemp("rust")
+    (place / "dial.rs").write_text(_DIAL)
+    # a compiler that rustup manages is found below the user's own home, not a test's
+    user = {**os.environ, "HOME": pwd.getpwuid(os.getuid()).pw_dir} if os.getuid() == 0 else None
+    made = subprocess.run(
+        ["rustc", "-o", str(place / "dial"), str(place / "dial.rs")], check=False, capture_output=True, env=user
     )
-    command = "java -XX:-UsePerfData Fetch.java http://{}.test:" + f"{site.port}/page"
-    out = passed(knowing(command.format("web"), site.port, allow_read=[f"{project}/Fetch.java"]))
+    if made.returncode:
+        pytest.skip(f"rustc compiles nothing here: {made.stderr.decode(errors='replace')[-200:]}")
+    return place / "dial"
+
+
+@needs("rustc", "cc")
+def test_a_program_of_rust_reaches_a_name_and_nothing_else(
+    knowing: Knowing, site: Site, dialler: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "ws" / "project" / "dial"
+    own.parent.mkdir(parents=True)
+    shutil.copy(dialler, own)
+    reads = {"allow_read": [str(own)]}
+    out = passed(knowing(f"./dial web.test:{site.port}", site.port, **reads))
     assert out.endswith("a page\n")
-    told = knowing(command.format("other") + "; true", site.port, allow_read=[f"{project}/Fetch.java"])
-    assert told.targets == [f"other.test:{site.port}"]
+    told = knowing(f"./dial other.test:{site.port} 192.0.2.1:53", site.port, **reads)
+    assert (told.command_exit_code, told.exit_code) == (0, 1), told
+    assert sorted(told.targets) == ["192.0.2.1:53", "other.test"], told
+    assert (told.stdout.startswith("tcp "), told.stdout.endswith("not sent\n")) == (True, True), told
+    direct = knowing(f"./dial 127.0.0.1:{site.port}; ./dial 192.0.2.1:80", **reads)
+    assert "a page" not in direct.stdout
+    assert "192.0.2.1:80" in direct.targets, direct
 
 
-@pytest.mark.parametrize("prefix", ["", NO_PROXIES])
-def test_git_clones_over_http(prefix: str, knowing: Callable[..., Told], site: Site, tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
-    for arguments in (
-        ["init", "-q", str(work)],
-        ["-C", str(work), *identity, "commit", "-q", "--allow-empty", "-m", "the first"],
-        ["clone", "-q", "--bare", str(work), str(site.directory / "r.git")],
-        ["-C", str(site.directory / "r.git"), "update-server-info"],
-    ):
-        subprocess.run(["git", *arguments], check=True, capture_output=True)
-    url = f"http://web.test:{site.port}/r.git"
-    out = passed(knowing(f'{prefix}git clone -q {url} "$TMPDIR/r" && git -C "$TMPDIR/r" log --format=%s', site.port))
-    assert out == "the first\n"
-    told = knowing(f'{prefix}git clone -q {url.replace("web", "other")} "$TMPDIR/r"; true', site.port)
-    assert [target.partition(":")[0] for target in told.targets] == ["other.test"]
-
-
-def test_pip_downloads_from_an_index(knowing: Callable[..., Told], site: Site) -> None:
+def test_pip_downloads_from_an_index(knowing: Knowing, site: Site) -> None:
     wheel = site.directory / "simple" / "tiny" / "tiny-1.0-py3-none-any.whl"
     wheel.parent.mkdir(parents=True)
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -234,8 +228,8 @@ def test_pip_downloads_from_an_index(knowing: Callable[..., Told], site: Site) -
     assert passed(knowing(f'{download} tiny && ls "$TMPDIR"/tiny*', site.port)).strip().endswith(wheel.name)
 
 
-@pytest.mark.skipif(shutil.which("npm") is None, reason="there is no npm")
-def test_npm_packs_from_a_registry(knowing: Callable[..., Told], site: Site, tmp_path: Path) -> None:
+@needs("npm")
+def test_npm_packs_from_a_registry(knowing: Knowing, site: Site, tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()
     (package / "package.json").write_text('{"name": "tiny", "version": "1.0.0"}')
@@ -253,8 +247,8 @@ def test_npm_packs_from_a_registry(knowing: Callable[..., Told], site: Site, tmp
     assert passed(knowing(command, site.port)).strip() == "tiny-1.0.0.tgz"
 
 
-@pytest.mark.skipif(shutil.which("ssh") is None, reason="there is no ssh")
-def test_ssh_meets_its_server(knowing: Callable[..., Told]) -> None:
+@needs("ssh")
+def test_ssh_meets_its_server(knowing: Knowing) -> None:
     heard: list[bytes] = []
 
     def banner(client: socket.socket) -> None:
@@ -268,7 +262,7 @@ def test_ssh_meets_its_server(knowing: Callable[..., Told]) -> None:
     assert told.targets == []
 
 
-def test_bytes_of_any_protocol_pass_both_ways_and_each_end_is_told(knowing: Callable[..., Told]) -> None:
+def test_bytes_of_any_protocol_pass_both_ways_and_each_end_is_told(knowing: Knowing) -> None:
     program = (
         "import socket\n"
         "s = socket.create_connection(('web.test', {}))\n"
@@ -287,7 +281,7 @@ def test_bytes_of_any_protocol_pass_both_ways_and_each_end_is_told(knowing: Call
         assert passed(knowing(f'{PYTHON} -c "{program.format(server.port)}"', server.port)) == "3000000\n"
 
 
-def test_a_listed_address_is_dialled_as_it_is_written(knowing: Callable[..., Told]) -> None:
+def test_a_listed_address_is_dialled_as_it_is_written(knowing: Knowing) -> None:
     """An address of this machine's own, which its loopback is not."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         try:
