@@ -22,6 +22,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+#: Leaves a process behind that has worked for 400 ms and holds 100 MiB.
+_LEAVES_ONE = """
+import os, sys, time
+reading, writing = os.pipe()
+if os.fork() == 0:
+    if sys.argv[1] == "1":
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+    held = b"x" * (100 << 20)
+    while time.process_time() < 0.4:
+        pass
+    os.write(writing, b"x")
+    time.sleep(1000)
+os.read(reading, 1)
+"""
+
 
 def _python(program: str) -> str:
     return shlex.join((os.path.realpath(sys.executable), "-I", "-S", "-c", program))
@@ -211,6 +228,17 @@ def test_use_of_the_machine_is_measured(quick_shop: Workspace) -> None:
     assert result.cpu_ms > 10
     assert result.peak_rss_bytes is not None
     assert result.peak_rss_bytes > 60 << 20
+
+
+@pytest.mark.parametrize("detached", [False, True], ids=["child", "orphan in a session of its own"])
+def test_processes_nobody_waited_for_count_for_cpu_and_memory(shop: Workspace, *, detached: bool) -> None:
+    (shop.project / "lib" / "leave.py").write_text(_LEAVES_ONE, encoding="utf-8")
+    result = shop.run(f"python3 lib/leave.py {int(detached)}", ["lib/"])
+    assert result.exit_code == 0, shown(result)
+    assert result.cpu_ms is not None
+    assert result.cpu_ms >= 400
+    assert result.peak_rss_bytes is not None
+    assert result.peak_rss_bytes > 90 << 20
     assert result.duration_ms > 10
 
 

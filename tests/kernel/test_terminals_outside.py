@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(shutil.which("setsid") is None, reason="setsid is not installed")
 
 _VXCONF = (sys.executable, "-m", "vxconf", "run", "t")
-_ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+_ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{REPOSITORY}:{os.environ.get('PYTHONPATH', '')}"}
 _RAW = termios.ICANON | termios.ECHO | termios.ISIG
 
 
