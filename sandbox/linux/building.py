@@ -1,7 +1,8 @@
-"""EFFECT: the joiner's whole life: it enters the namespaces, waits for a spec, mounts it, forks process 1, ends."""
+"""EFFECT: the joiner enters the namespaces, forks process 1 and ends; process 1 waits for a spec and mounts it."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import resource
@@ -41,8 +42,8 @@ def task_filter(notify: filters.Notify, *, free: bool = False) -> bytes:
 def live(link: socket.socket) -> NoReturn:
     """Build what the warden asks for, or say why not.
 
-    The first word is the anchor's number, and none comes when there is no anchor; the second brings the spec and
-    the standard streams, and none comes when the anchor is not wanted after all.
+    The first word is the anchor's number, and none comes when there is no anchor; the second, for process 1, brings
+    the spec and the standard streams, and none comes when the anchor is not wanted after all.
     """
     try:
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -51,6 +52,11 @@ def live(link: socket.socket) -> NoReturn:
             os._exit(0)
         inner, device = joiner.enter(int(anchored), fuse=True)
         waiting = listeners.usual()
+        # everything that can be done without a task is done before there is one, the fork included
+        first = os.fork()
+        if first:
+            joiner.send(link, b"first %d" % first)
+            os._exit(0)
         word, fds, _, _ = socket.recv_fds(link, WORD, _DESCRIPTORS)
         if not word:
             os._exit(0)
@@ -61,14 +67,19 @@ def live(link: socket.socket) -> NoReturn:
             _announce(link, [*waiting, *listeners.literal(spec.network), *listeners.reached(spec.network)])
             _build(spec, link, inner=inner, device=device, stdio=fds[1:], limits=limits)
     except joiner.Vanished as error:
-        link.send(b"vanished " + f"{error.filename}: {error.strerror}".encode("utf-8", "surrogateescape"))
+        _tell(link, b"vanished " + f"{error.filename}: {error.strerror}".encode("utf-8", "surrogateescape"))
     except NotStarted as error:
-        link.send(b"failed " + error.message.encode("utf-8", "surrogateescape"))
+        _tell(link, b"failed " + error.message.encode("utf-8", "surrogateescape"))
     except BaseException as error:  # noqa: BLE001  whatever it is, the warden must hear of it
         if os.environ.get("VXCONF_DEBUG"):
             traceback.print_exc()
-        link.send(b"failed " + init.reason(error))
+        _tell(link, b"failed " + init.reason(error))
     os._exit(0)
+
+
+def _tell(link: socket.socket, word: bytes) -> None:
+    with contextlib.suppress(OSError):  # the warden is gone, and this process with it in a moment
+        link.send(word)
 
 
 def _whole(fd: int) -> bytes:
@@ -92,7 +103,7 @@ def _build(
     device: int | OSError,
     stdio: Sequence[int],
     limits: tuple[int, int],
-) -> None:
+) -> NoReturn:
     wanted = spec.observer in ("auto", "mask")
     masked = wanted and isinstance(device, int)
     if spec.observer == "mask" and isinstance(device, OSError):
@@ -123,9 +134,6 @@ def _build(
         stdio = terminal.make(spec.screen, stdio[0])
     free = notify == "none" and spec.network.unix_sockets is True
     program = task_filter(notify, free=True) if free else task_filter(notify)
-    first = os.fork()
-    if first == 0:
-        for number, fd in enumerate([os.dup(fd) for fd in stdio]):
-            os.dup2(fd, number)
-        init.run(spec, inner, program, link, listener=notify != "none", limits=limits, masked=masked, stops=stops)
-    joiner.send(link, b"first %d" % first)
+    for number, fd in enumerate([os.dup(fd) for fd in stdio]):
+        os.dup2(fd, number)
+    init.run(spec, inner, program, link, listener=notify != "none", limits=limits, masked=masked, stops=stops)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import mmap
 import os
 import select
 import sys
@@ -89,7 +90,8 @@ class Doors:
         self._listener = -1
         self._owner = (0, 0)
         self._time = time.time_ns()
-        self._buffer = bytearray(_READ_SIZE)
+        # pages of it come to be as they are read into; few requests need more than one
+        self._buffer = mmap.mmap(-1, _READ_SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self._view = memoryview(self._buffer)
 
     def open_mask(self, device: int, uid: int, gid: int) -> int:

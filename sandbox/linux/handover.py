@@ -9,7 +9,7 @@ import signal
 import socket
 import stat
 import traceback
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.errors import NotStarted
 from sandbox.linux import kernel
@@ -18,6 +18,9 @@ from sandbox.linux.prepared import Prepared, prepare
 from sandbox.linux.wake import Wake
 from sandbox.linux.warden import Warden, send
 from sandbox.network.published import publish
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: What is handed over with a task: the control socket and the three standard streams.
 DESCRIPTORS = 4
@@ -48,7 +51,7 @@ def main(handover: socket.socket, bwrap: str, *, spare: bool) -> NoReturn:
             prepared = _prepared(bwrap, wake, handover, control)
         if isinstance(prepared, Exception):
             raise prepared  # noqa: TRY301  said below, as every other
-        _serve(control, stdio, prepared, wake)
+        _serve(control, stdio, prepared, wake, begun=handover.close)
         code = 0
     except NotStarted as error:
         _fail(control, error.message, error.hint)
@@ -74,19 +77,27 @@ def _prepared(bwrap: str, wake: Wake, *sockets: socket.socket) -> Prepared | Exc
         return error
 
 
-def _serve(control: socket.socket, stdio: tuple[int, ...], prepared: Prepared, wake: Wake) -> None:
+def _serve(
+    control: socket.socket,
+    stdio: tuple[int, ...],
+    prepared: Prepared,
+    wake: Wake,
+    *,
+    begun: Callable[[], object],
+) -> None:
     body = receive_body(control)
     if body is None:
         return
+    letters = any(map(_takes_letters, stdio))
+    # process 1 reads it as well, at the same time
+    prepared.hand(body, stdio)
     spec = decode(body)
     if not isinstance(spec, Spec):
         return
     published = publish(spec.network.published)
-    letters = any(map(_takes_letters, stdio))
-    prepared.hand(body, stdio)
     for fd in stdio:
         os.close(fd)
-    Warden(spec, control, prepared, wake, published=published, datagrams=letters).run()
+    Warden(spec, control, prepared, wake, published=published, datagrams=letters, begun=begun).run()
 
 
 def _takes_letters(stream: int) -> bool:
@@ -104,16 +115,26 @@ def _fail(control: socket.socket | None, reason: str, hint: str = "") -> None:
 
 def _wait(handover: socket.socket, prepared: Prepared, wake: Wake) -> bool:
     """Wait, as a spare, for a task; false when what was prepared is of no use any more."""
+    settled = prepared.settle()
+    wake.hush()  # it rang for the joiner
     poll = select.poll()
     for fd in (handover.fileno(), prepared.link.fileno(), wake.descriptor):
         poll.register(fd, select.POLLIN)
-    # a child that ended, or a word of the joiner's, means that it failed
-    if {fd for fd, _ in poll.poll()} == {handover.fileno()}:
+    # a child that ended, or a word of process 1's, means that it failed
+    if settled and _all_alive() and {fd for fd, _ in poll.poll()} == {handover.fileno()}:
         return True
     with contextlib.suppress(OSError):
         # from now on the supervisor's sending fails; a task that was sent before is still to be received
         handover.shutdown(socket.SHUT_RD)
     return False
+
+
+def _all_alive() -> bool:
+    """Whether no child ended unheard: what rang while the joiner's end was waited for may have been another's."""
+    try:
+        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:
+        return False
 
 
 def _receive_request(handover: socket.socket) -> tuple[socket.socket, tuple[int, ...]] | None:

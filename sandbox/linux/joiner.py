@@ -1,4 +1,4 @@
-"""EFFECT: enters the anchor's namespaces, makes the pid namespace and mounts the plan; one short-lived process.
+"""EFFECT: enters the anchor's namespaces, makes the pid namespace and mounts the plan.
 
 Invariants:
 1. Every source is opened with no link followed and nothing above it: a link planted after planning moves nothing.

@@ -1,4 +1,4 @@
-"""EFFECT: the part of a sandbox that is the same for every task: an anchor, and a joiner inside it that waits."""
+"""EFFECT: the part of a sandbox that is the same for every task: an anchor, and a process 1 inside it that waits."""
 
 from __future__ import annotations
 
@@ -17,20 +17,41 @@ if TYPE_CHECKING:
 
     from sandbox.linux.anchor import Anchor
 
+_SETTLE_SECONDS = 30.0
+_WORD = 64
+
 
 @dataclass(slots=True)
 class Prepared:
     """Namespaces that stand, with nothing of a task in them.
 
     Attributes:
-        link: to the joiner, and to process 1 after it.
-        joiner: its number.
+        link: to the joiner, and to the process 1 it forks.
+        joiner: its number, 0 once it has ended.
+        first: the number of process 1, 0 until it is known.
     """
 
     link: socket.socket
     joiner: int
     anchor: Anchor
     _mounts: int
+    first: int = 0
+
+    def settle(self) -> bool:
+        """Wait until process 1 waits for a spec and the joiner is gone; false when it failed before."""
+        poll = select.poll()
+        poll.register(self.link.fileno(), select.POLLIN)
+        poll.poll(_SETTLE_SECONDS * 1000)
+        try:
+            kind, _, number = self.link.recv(_WORD).partition(b" ")
+        except OSError:
+            return False
+        if kind != b"first":
+            return False
+        self.first = int(number)
+        os.waitpid(self.joiner, 0)
+        self.joiner = 0
+        return True
 
     def stale(self) -> bool:
         """Whether the host mounted or unmounted anything since: the anchor's root may not have followed."""
@@ -39,7 +60,7 @@ class Prepared:
         return bool(poll.poll(0))
 
     def hand(self, spec: bytes, stdio: Sequence[int]) -> None:
-        """Have the joiner build `spec`, an encoded message without its length."""
+        """Have process 1 build `spec`, an encoded message without its length."""
         memory = os.memfd_create("spec", os.MFD_CLOEXEC)
         try:
             view = memoryview(spec)
@@ -56,7 +77,8 @@ class Prepared:
         self.link.close()
         self.anchor.release()
         os.close(self._mounts)
-        for child in (self.joiner, self.anchor.pid):
+        # a process 1 ends with the link
+        for child in filter(None, (self.joiner, self.anchor.pid)):
             with contextlib.suppress(ProcessLookupError, ChildProcessError):
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)

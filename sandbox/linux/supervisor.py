@@ -14,12 +14,16 @@ import signal
 import socket
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from sandbox.linux import building, handover, kernel
 from sandbox.linux.handover import DESCRIPTORS
 from sandbox.linux.messages import Failed, encode
 from sandbox.network.policy import Policy
 from sandbox.network.rules import Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # a session that runs one task has no use for a spare
 _SPARE_FROM = 2
@@ -60,16 +64,24 @@ class Supervisor:
         self._requests = requests
         self._wardens: set[int] = set()
         self._spare: socket.socket | None = None
-        self._spare_bwrap = ""
+        self._bwrap = ""
+        # the warden handed a task last, until the command has begun: what is made ahead would only delay that
+        self._starting: socket.socket | None = None
         self._served = 0
 
     def serve(self) -> None:
         """Until the executor is gone."""
-        poll = select.poll()
-        poll.register(self._requests.fileno(), select.POLLIN)
         while True:
-            if not poll.poll(_IDLE_SECONDS * 1000 if self._spare else None):
+            poll = select.poll()
+            poll.register(self._requests.fileno(), select.POLLIN)
+            if self._starting is not None:
+                poll.register(self._starting.fileno(), select.POLLIN)
+            ready = {fd for fd, _ in poll.poll(_IDLE_SECONDS * 1000 if self._spare else None)}
+            if not ready:
                 self._drop_spare()
+            if self._starting is not None and self._starting.fileno() in ready:
+                self._begun()
+            if self._requests.fileno() not in ready:
                 continue
             data, fds, _, _ = socket.recv_fds(self._requests, 4096, DESCRIPTORS)
             for fd in fds:
@@ -86,29 +98,43 @@ class Supervisor:
                 os.close(fd)
 
     def _hand_over(self, bwrap: str, fds: list[int]) -> None:
+        self._forget_starting()
         spare, self._spare = self._spare, None
-        handed = False
+        if bwrap != self._bwrap and spare is not None:
+            spare.close()
+            spare = None
+        self._bwrap = bwrap
+        if spare is not None:
+            try:
+                socket.send_fds(spare, [b"run"], fds)
+            except OSError:  # it found itself of no use and ended
+                spare.close()
+                spare = None
         try:
-            if spare is not None:
-                with spare, contextlib.suppress(OSError):  # it found itself of no use and ended
-                    if bwrap == self._spare_bwrap:
-                        socket.send_fds(spare, [b"run"], fds)
-                        handed = True
-            if not handed:
-                with self._fork(bwrap, fds, spare=False) as fresh:
-                    socket.send_fds(fresh, [b"run"], fds)
-                    handed = True
-            self._served += 1
-            if self._served >= _SPARE_FROM:
-                self._spare, self._spare_bwrap = self._fork(bwrap, fds, spare=True), bwrap
+            if spare is None:
+                spare = self._fork(fds, spare=False)
+                socket.send_fds(spare, [b"run"], fds)
         except OSError as error:
-            if handed:  # only a spare could not be made
-                return
             # an executor that is gone must not end the supervisor of the others
             with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fds[0])) as control:
                 control.sendall(encode(Failed(reason=f"no process can be started: {error.strerror}")))
+        else:
+            self._served += 1
+        self._starting = spare
 
-    def _fork(self, bwrap: str, fds: list[int], *, spare: bool) -> socket.socket:
+    def _begun(self) -> None:
+        """The task handed over last has begun or failed: now the next one's part may be made."""
+        self._forget_starting()
+        if self._served >= _SPARE_FROM and self._spare is None:
+            with contextlib.suppress(OSError):  # the next task's own attempt will say why
+                self._spare = self._fork((), spare=True)
+
+    def _forget_starting(self) -> None:
+        if self._starting is not None:
+            self._starting.close()
+            self._starting = None
+
+    def _fork(self, fds: Iterable[int], *, spare: bool) -> socket.socket:
         """A new warden that waits for a task at the other end of the socket."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
@@ -120,12 +146,12 @@ class Supervisor:
         if pid == 0:
             ours.close()
             self._requests.close()
-            if self._spare is not None:
-                self._spare.close()
+            for one in filter(None, (self._spare, self._starting)):
+                one.close()
             for fd in fds:
                 os.close(fd)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            handover.main(theirs, bwrap, spare=spare)
+            handover.main(theirs, self._bwrap, spare=spare)
         theirs.close()
         self._wardens.add(pid)
         return ours

@@ -65,6 +65,7 @@ class Warden:
     Args:
         published: listeners of the host's that lead to the task's own servers.
         datagrams: whether a standard stream is an AF_UNIX datagram socket.
+        begun: called once the command has begun.
     """
 
     def __init__(
@@ -76,8 +77,10 @@ class Warden:
         *,
         published: Iterable[socket.socket] = (),
         datagrams: bool = False,
+        begun: Callable[[], object] = lambda: None,
     ) -> None:
         self._spec = spec
+        self._tell_begun = begun
         self._control = control
         self._link = prepared.link
         self._joiner = prepared.joiner
@@ -110,8 +113,8 @@ class Warden:
             datagrams=datagrams,
         )
         self._decoder = Decoder()
-        self._joiner_gone = False
-        self._first = 0
+        self._joiner_gone = not prepared.joiner
+        self._first = prepared.first
         self._command = 0
         self._armed = False
         self._failure: Failed | None = None
@@ -133,6 +136,7 @@ class Warden:
         self.watch(self._link.fileno(), lambda _: self._hear_inside())
         self.watch(self._control.fileno(), lambda _: self._hear_executor())
         self.watch(self._wake.descriptor, lambda _: self._reap())
+        self._greet()
         self._reap()  # what ended before this loop began rang for nobody
         while self._usage is None and self._failure is None:
             self._turn()
@@ -283,6 +287,7 @@ class Warden:
             send(self._control, Started(pid=sender, observer=self._observer, masked=self._observer == "mask"))
             with contextlib.suppress(OSError):  # killed already: its end will be told
                 self._link.send(b"run")
+            self._tell_begun()
         elif kind == b"ended" and len(rest) == init.OUTCOME.size:
             self._outcome = init.OUTCOME.unpack(rest)
         elif kind == b"failed" and not self._began:

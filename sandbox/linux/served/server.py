@@ -103,7 +103,7 @@ class Server:
         self.places = Places(tree, granted, Staging(staging), descriptors=soft, executed=executed)
         self._tree = tree
         self._now = 0
-        self._buffer = bytearray(_OUT_HEADER.size + MAX_WRITE)
+        self._buffer = mmap.mmap(-1, _OUT_HEADER.size + MAX_WRITE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self._view = memoryview(self._buffer)
 
     def answer(self, request: Request, *, now: int, owner: tuple[int, int]) -> bytes | memoryview | Seen | Slow | None:
