@@ -117,20 +117,18 @@ class Shell:
         home, user, group = place / "home-of-tester", os.getuid(), os.getgid()
         (home / ".ssh").mkdir(parents=True)
         home.chmod(0o755)
-        subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)], check=True, capture_output=True
-        )
+        enter = ["unshare", "--mount"] if user == 0 else ["unshare", "--map-root-user", "--mount"]
+        # it asks who its user is, whom no database need know
+        made = [*enter, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)]
+        subprocess.run(made, check=True, capture_output=True)
         shutil.copy(f"{key}.pub", home / ".ssh" / "authorized_keys")
         (home / ".ssh" / "authorized_keys").chmod(0o600)
         (home / ".ssh").chmod(0o700)
         users = place / "users"
         users.write_text(f"root:x:0:0::{home}:/bin/sh\ntester:x:{user}:{group}::{home}:/bin/sh\n")
         own = place / "key-of-server"
-        made = subprocess.run(
-            ["dropbearkey", "-t", "ed25519", "-f", str(own)], check=True, capture_output=True, text=True
-        )
-        public = next(line for line in made.stdout.splitlines() if line.startswith("ssh-"))
-        enter = ["unshare", "--mount"] if user == 0 else ["unshare", "--map-root-user", "--mount"]
+        told = subprocess.run(["dropbearkey", "-t", "ed25519", "-f", str(own)], check=True, capture_output=True).stdout
+        public = next(line for line in told.decode().splitlines() if line.startswith("ssh-"))
         back = [] if user == 0 else ["unshare", f"--map-user={user}", f"--map-group={group}"]
         self._command = [
             *(*enter, "sh", "-c", _WITH_USERS, "sh", str(users), *back),
