@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ KILLABLE_KERNEL = (5, 19)
 
 _REASON_LIMIT = 500
 #: Without these nothing runs, on the one system or the other.
-_NEEDED = ("kernel", "bubblewrap", "user namespaces", "sandbox-exec", "not sandboxed itself", "temporary")
+_NEEDED = ("kernel", "bubblewrap", "/proc", "user namespaces", "sandbox-exec", "not sandboxed itself", "temporary")
 _SYSCTLS = (
     (
         "/proc/sys/user/max_user_namespaces",
@@ -102,6 +103,27 @@ def probe() -> HostReport:
     return _reported(probes, "linux")
 
 
+class Prober:
+    """One verdict however many threads ask, found when the first does."""
+
+    def __init__(self) -> None:
+        """Nothing is asked yet."""
+        self._lock = threading.Lock()
+        self._report: HostReport | None = None
+
+    def __call__(self) -> HostReport:
+        """The verdict, as long as nobody has it forgotten."""
+        with self._lock:
+            if self._report is None:
+                self._report = probe()
+            return self._report
+
+    def forget(self) -> None:
+        """The next to ask has the machine asked again."""
+        with self._lock:
+            self._report = None
+
+
 def _of_a_mac() -> list[Probe]:
     from sandbox.macos.probes import found  # noqa: PLC0415  nothing of it is needed elsewhere
 
@@ -118,8 +140,10 @@ def _reported(probes: list[Probe], where: Platform) -> HostReport:
             found += f", for the kernel gives its filter no listener ({why})"
         probes.append(Probe(name="sandbox", ok=True, found=found))
         return HostReport(available=True, reason="", observer=observer, probes=tuple(probes))
-    causes = [p for p in probes if not p.ok and p.name in _NEEDED]
     reason = error or (" ".join(result.refusals) if result else "") or "a sandboxed true failed"
+    if "mounting /proc" in reason:
+        probes.append(_masked_proc())
+    causes = [p for p in probes if not p.ok and p.name in _NEEDED]
     fix = causes[0].fix if causes else "set VXCONF_DEBUG=1 and run a task for the engine's own words"
     reason = reason[:_REASON_LIMIT]
     probes.append(Probe(name="sandbox", ok=False, found="a sandboxed true did not run", cause=reason, fix=fix))
@@ -242,6 +266,22 @@ def _strace() -> Probe:
             cause = f"kernel.yama.ptrace_scope is 3, so nobody may trace anything; {spare}"
             return Probe(name="strace", ok=False, found=found, cause=cause, fix="boot with a smaller ptrace_scope")
     return Probe(name="strace", ok=True, found=found)
+
+
+def _masked_proc() -> Probe:
+    """Why the kernel lets nobody mount a /proc of his own: it would show what something here hides."""
+    over: list[str] = []
+    with contextlib.suppress(OSError), open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        over = [line.split()[4] for line in mounts if line.split()[4].startswith("/proc/")]
+    found = f"mounted over: {', '.join(over[:5])}" if over else "no mount lies over it"
+    return Probe(
+        name="/proc",
+        ok=False,
+        found=found,
+        cause="the kernel gives a task no /proc of its own where parts of this one are hidden, as containers hide them",
+        fix="start the container with an unmasked /proc (Docker: --security-opt systempaths=unconfined; "
+        "Kubernetes: procMount: Unmasked)",
+    )
 
 
 def _ipv6() -> Probe:

@@ -41,7 +41,9 @@ def desk() -> Iterator[Desk]:
 
 
 def project(make: Factory, command: str) -> Path:
-    text = f"[tasks.t.exec]\ncommand = '''{command}'''\n[tasks.t.exec.sandbox]\nallow.pty = true\n"
+    text = (
+        f"[tasks.t.exec]\ncommand = '''{command}'''\n[tasks.t.exec.sandbox.allow]\npty = true\nread = [\"notes.md\"]\n"
+    )
     return make({"p/vx.toml": text, "p/notes.md": "notes\n", ".git/HEAD": "ref: refs/heads/main\n"}) / "p"
 
 
@@ -93,7 +95,7 @@ def test_a_task_run_by_script_believes_in_its_terminal(workspace_factory: Factor
         check=False,
         timeout=120,
     )
-    assert done.returncode == 0, done
+    assert done.returncode == 0, done.stdout.decode()
     assert b"/dev/pts/0" in done.stdout
 
 
@@ -102,12 +104,12 @@ def test_without_a_window_the_task_still_has_one(workspace_factory: Factory) -> 
     done = subprocess.run(
         _VXCONF, cwd=where, env=_ENVIRONMENT, input=b"piped\n", capture_output=True, check=False, timeout=120
     )
-    assert (done.returncode, done.stdout) == (0, b"24 80\r\npiped\r\n"), done
+    assert (done.returncode, done.stdout) == (0, b"24 80\r\npiped\r\n"), done.stderr.decode()
 
 
 def test_a_wrapped_runs_relay_lends_its_terminal(quick_shop: Workspace, desk: Desk) -> None:
     before = desk.modes()
-    command = "stty size; trap 'stty size' WINCH; until read line; do :; done; echo got $line; exec sleep 1000"
+    command = "trap 'stty size' WINCH; stty size; until read line; do :; done; echo got $line; exec sleep 1000"
     with Session() as session, session.wrap(quick_shop.request(pty=True), command=command) as wrapped:
         relay = desk.on(*wrapped.argv, env=wrapped.env, cwd=wrapped.cwd, pass_fds=wrapped.pass_fds)
         wrapped.attach(relay.pid)
