@@ -258,4 +258,5 @@ def test_a_flood_of_ones_own_front_starves_neither_another_task_nor_ones_own_obs
     assert (other.exit_code, other.stdout) == (0, b"{200}\n"), shown(other)
     result = results["flood"]
     assert "other.test" in {violation.target for violation in result.violations}, shown(result)
-    assert "secret.txt" in {violation.target for violation in result.violations}, shown(result)
+    # by its place: how it was spelled is not always read from a thread that is kept from running
+    assert str(box.project / "secret.txt") in {violation.path for violation in result.violations}, shown(result)
