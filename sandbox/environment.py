@@ -24,45 +24,67 @@ TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 #: Where a task's front listens, inside the task's own network.
 HTTP_PORT = 3128
 SOCKS_PORT = 1080
-_HTTP = f"http://127.0.0.1:{HTTP_PORT}"
-_SOCKS = f"socks5h://127.0.0.1:{SOCKS_PORT}"
+#: Who a task is to a front that asks for a password.
+USER = "vxconf"
 
 #: What no front stands before: the task's own servers, and the host ports it was granted.
 _DIRECT = "localhost,127.0.0.1,::1"
 
-# an HTTP proxy wherever one will do: many clients that know no SOCKS stop at the mere sight of such an address
-_EITHER_CASE = {
-    "HTTP_PROXY": _HTTP,
-    "HTTPS_PROXY": _HTTP,
-    "ALL_PROXY": _HTTP,
-    "GRPC_PROXY": _HTTP,
-    "FTP_PROXY": _SOCKS,
-    "NO_PROXY": _DIRECT,
-}
+
+def proxies(http_port: int, socks_port: int, password: str = "") -> dict[str, str]:
+    """What tells the programs inside of a front on 127.0.0.1.
+
+    Args:
+        http_port: where it speaks HTTP.
+        socks_port: where it speaks SOCKS.
+        password: the one it asks for, letters and digits; empty where it asks for none.
+    """
+    front = f"{USER}:{password}@127.0.0.1" if password else "127.0.0.1"
+    http = f"http://{front}:{http_port}"
+    # an HTTP proxy wherever one will do: many clients that know no SOCKS stop at the mere sight of such an address
+    either_case = {
+        "HTTP_PROXY": http,
+        "HTTPS_PROXY": http,
+        "ALL_PROXY": http,
+        "GRPC_PROXY": http,
+        "FTP_PROXY": f"socks5h://{front}:{socks_port}",
+        "NO_PROXY": _DIRECT,
+    }
+    return {
+        **either_case,
+        **{name.lower(): value for name, value in either_case.items()},
+        "RSYNC_PROXY": f"{front}:{http_port}",
+        "DOCKER_HTTP_PROXY": http,
+        "DOCKER_HTTPS_PROXY": http,
+        "CLOUDSDK_PROXY_TYPE": "http",
+        "CLOUDSDK_PROXY_ADDRESS": "127.0.0.1",
+        "CLOUDSDK_PROXY_PORT": str(http_port),
+        # node's own fetch looks at the variables above only when told to
+        "NODE_USE_ENV_PROXY": "1",
+        # ssh resolves the name inside, and the answer leads to the front: nothing to run in between, no program that
+        # may be missing. A proxy, a jump host or a running master of the user's configuration would lead elsewhere
+        "GIT_SSH_COMMAND": "ssh -o ProxyCommand=none -o ProxyJump=none -o ControlPath=none",
+        # git obeys the user's own http.proxy before any variable
+        "GIT_CONFIG_PARAMETERS": f"'http.proxy={http}'",
+    }
+
+
+def java_flags(http_port: int, password: str = "") -> str:
+    """What tells Java of it; with a password those of its programs that know these properties."""
+    own = f" -Dhttp.proxyUser={USER} -Dhttp.proxyPassword={password}" if password else ""
+    return (
+        " ".join(f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={http_port}" for scheme in ("http", "https"))
+        + own
+    )
+
 
 #: What tells the programs inside of the front, for those that ask; the others are met by the stand-in addresses.
-PROXIES = {
-    **_EITHER_CASE,
-    **{name.lower(): value for name, value in _EITHER_CASE.items()},
-    "RSYNC_PROXY": f"127.0.0.1:{HTTP_PORT}",
-    "DOCKER_HTTP_PROXY": _HTTP,
-    "DOCKER_HTTPS_PROXY": _HTTP,
-    "CLOUDSDK_PROXY_TYPE": "http",
-    "CLOUDSDK_PROXY_ADDRESS": "127.0.0.1",
-    "CLOUDSDK_PROXY_PORT": str(HTTP_PORT),
-    # node's own fetch looks at the variables above only when told to
-    "NODE_USE_ENV_PROXY": "1",
-    # ssh resolves the name inside, and the answer leads to the front: nothing to run in between, no program that may
-    # be missing. A proxy, a jump host or a running master out of the user's configuration would lead elsewhere
-    "GIT_SSH_COMMAND": "ssh -o ProxyCommand=none -o ProxyJump=none -o ControlPath=none",
-    # git obeys the user's own http.proxy before any variable
-    "GIT_CONFIG_PARAMETERS": f"'http.proxy={_HTTP}'",
-}
+PROXIES = proxies(HTTP_PORT, SOCKS_PORT)
 
 #: Says to a program that it is inside.
 MARKER = "VXCONF_SANDBOX"
 
-#: What a task may not say of the front: it asks for no name.
+#: What a task may not say of the front.
 _NEVER = ("CLOUDSDK_PROXY_USERNAME", "CLOUDSDK_PROXY_PASSWORD")
 
 #: A task's own value of these does not survive: they are the sandbox's.
@@ -70,9 +92,7 @@ RESERVED = frozenset((*TEMPORARY, MARKER, *PROXIES, *_NEVER))
 
 #: Java knows no variable but this one; what the task itself wants of it comes after.
 JAVA = "JAVA_TOOL_OPTIONS"
-JAVA_FLAGS = " ".join(
-    f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={HTTP_PORT}" for scheme in ("http", "https")
-)
+JAVA_FLAGS = java_flags(HTTP_PORT)
 
 DISCOVERY = "GIT_DISCOVERY_ACROSS_FILESYSTEM"
 

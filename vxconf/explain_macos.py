@@ -39,7 +39,7 @@ DIFFERENCES = (
     "repositories: on macOS no task makes, moves or removes a .git or .claude where it may write around it",
 )
 
-_NO_FRONT = "the task's own front, which does not run on macOS yet: such a task is refused there"
+_FRONT = "the task's own front, for programs that obey the proxy variables"
 
 
 class Mac(NamedTuple):
@@ -82,7 +82,7 @@ def rules(mac: Mac, field: str, entry: Entry) -> list[JSON]:
     if field == "network":
         return list(_network(mac, mac.plan, entry))
     if field == "denyNetwork":
-        return [{"rule": "", "describe": f"refused by {_NO_FRONT}"}]
+        return [{"rule": "", "describe": f"refused by {_FRONT}"}]
     mine = (rule for rule in mac.plan.rules if rule.origin.field and entry in _origin(mac, rule.origin.field))
     every = [*mine, *(rule for rule in mac.plan.rules if not entry.text and rule.origin.field == field)]
     if field == "gitConfig":
@@ -96,7 +96,7 @@ def _origin(mac: Mac, field: str) -> tuple[Entry, ...]:
 
 def _network(mac: Mac, whole: MacPlan, entry: Entry) -> Iterator[JSON]:
     if not entry.text:
-        yield {"rule": "", "describe": f"what the tasks of one run list goes through {_NO_FRONT}"}
+        yield {"rule": "", "describe": f"what the tasks of one run list goes through {_FRONT}"}
         return
     try:
         pattern = check_pattern(entry.text, allow=True)
@@ -109,7 +109,7 @@ def _network(mac: Mac, whole: MacPlan, entry: Entry) -> Iterator[JSON]:
     elif policies.is_loopback(pattern) and pattern.port in policies.published(mac.config):
         return
     else:
-        yield {"rule": "", "describe": f"let {pattern} through {_NO_FRONT}"}
+        yield {"rule": "", "describe": f"let {pattern} through {_FRONT}"}
 
 
 def notes(mac: Mac, field: str, entry: Entry) -> Iterator[str]:

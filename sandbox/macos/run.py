@@ -73,6 +73,7 @@ class MacRun:
         self._violations: list[Violation] = []
         self._stopped = False
         self._lock = threading.RLock()
+        self._judging = threading.Lock()
 
     def stop(self) -> None:
         """End it, from any thread, now or as soon as it starts."""
@@ -139,12 +140,14 @@ class MacRun:
                 self._request, planned, temp=temp, observer=observer, mask=masker(variables)
             )
             judge = MacJudge(boundary, config)
-            front.report(lambda target, reason: self._tell(judge.connection(target, reason)))
+            front.report(lambda target, reason: self._heard(lambda: judge.connection(target, reason)))
             attempt = self._made(text, variables, cwd)
             made, held = making.PASSING.make(planned.operations)
             try:
-                ended, missing = self._watched(attempt, observer, tag, lambda denial: self._tell(judge.take(denial)))
-                front.settle()
+                ended, missing = self._watched(
+                    attempt, observer, tag, lambda denial: self._heard(lambda: judge.take(denial))
+                )
+                missing = front.settle() or missing
                 if not ended.started:
                     making.take_back(made)
                 return self._settled(ended, judge, planned, missing=missing, observed=observer != "none")
@@ -202,14 +205,16 @@ class MacRun:
             missing=missing,
         )
 
-    def _tell(self, violation: Violation | None) -> None:
-        if violation is None:
-            return
-        with self._lock:
+    def _heard(self, judged: Callable[[], Violation | None]) -> None:
+        """Judge what the log or the front told, one at a time, and tell of it."""
+        with self._judging:
+            violation = judged()
+            if violation is None:
+                return
             self._violations.append(violation)
-        hear = self._options.get("on_violation")
-        if hear is not None:
-            hear(violation)
+            hear = self._options.get("on_violation")
+            if hear is not None:
+                hear(violation)
 
 
 def _stream(descriptor: int | None, heard: Callable[[bytes], object] | None, *, keep: bool) -> Stream | int:

@@ -74,7 +74,6 @@ def plan(
     problems = (*marks.refusals, *refused, *macos_system.unusable(config))
     if problems:
         raise RequestRefused(problems)
-    networked = config.network is not None and not ports
     return MacPlan(
         rules=(
             *macos_system.start(hermetic=config.hermetic),
@@ -88,7 +87,7 @@ def plan(
         operations=tuple(granted.operations),
         inert=tuple(marks.inert),
         executed=granted.executed,
-        pending="outbound to the ports of the task's own front, which are chosen when it starts" if networked else "",
+        pending="" if ports else "outbound to the ports of the task's own front, which are chosen when it starts",
     )
 
 

@@ -131,6 +131,7 @@ _STARTS = Origin(reason="a process needs it to start")
 _OUTSIDE = Origin(reason="what is outside the workspace may be read")
 _DEVICE = Origin(reason="devices that keep nothing")
 _PTY = Origin(field="pty")
+_FRONT = Origin(reason="the task's own front, which has the network's lists")
 
 
 def _plain(*words: str | Plain) -> Plain:
@@ -186,16 +187,20 @@ def own(
         sockets: directories and files in which sockets are the task's own.
     """
     if ports:
-        yield _network("network-outbound", "remote", (f"localhost:{port}" for port in ports), "network")
+        # `localhost` is both 127.0.0.1 and ::1
+        yield _network("network-outbound", "remote", (f"localhost:{port}" for port in ports), _FRONT)
+    listed = Origin(field="network")
     if reached:
-        yield _network("network-outbound", "remote", (f"localhost:{port}" for port in reached), "network")
+        yield _network("network-outbound", "remote", (f"localhost:{port}" for port in reached), listed)
+    if reached or config.network is not None:
         # curl and what is built on it ask for the proxy settings before they dial
         yield _lookup((CONFIGURATION,), "network")
     if config.local_binding:
         # a server of a runtime that opens both kinds of IP at once binds `::ffff:127.0.0.1`, which no filter names
-        yield _network("network-bind", "local", ("*:*",), "localBinding")
-        yield _network("network-inbound", "local", ("*:*",), "localBinding")
-        yield _network("network-outbound", "remote", ("localhost:*",), "localBinding")
+        binding = Origin(field="localBinding")
+        yield _network("network-bind", "local", ("*:*",), binding)
+        yield _network("network-inbound", "local", ("*:*",), binding)
+        yield _network("network-outbound", "remote", ("localhost:*",), binding)
     yield from _unix(config, tuple(sockets))
     for index, name in enumerate(config.system_info):
         origin = Origin(field=f"systemInfo[{index}]")
@@ -211,9 +216,9 @@ def own(
         yield Rule(action="allow", operations=(READ, WRITE, "file-ioctl"), filters=terminals, origin=_PTY)
 
 
-def _network(operation: str, end: str, addresses: Iterable[str], field: str) -> Rule:
+def _network(operation: str, end: str, addresses: Iterable[str], origin: Origin) -> Rule:
     filters = tuple(_plain(end, "'ip", address) for address in addresses)
-    return Rule(action="allow", operations=(operation,), filters=filters, origin=Origin(field=field))
+    return Rule(action="allow", operations=(operation,), filters=filters, origin=origin)
 
 
 def _lookup(names: tuple[str, ...], field: str) -> Rule:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
+from sandbox import stores
 from tests.conftest import REPOSITORY, Link, Tree, make_tree
 from vxconf import schema
 from vxconf.cli import explain, resolve
@@ -47,6 +48,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     base = tmp_path.resolve()
     make_tree(base / "home", {".npmrc": "", ".cache/x": ""})
     (base / "tmp").mkdir()
+    # which there are, and which of them may be read, is this machine's own
+    monkeypatch.setattr(stores, "system", lambda _files: ())
     monkeypatch.setenv("HOME", str(base / "home"))
     monkeypatch.setenv("VX_TMPDIR", str(base / "tmp"))
     make_tree(base / "ws", _TREE)
