@@ -84,7 +84,7 @@ def test_a_signal_to_the_run_ends_the_task_and_gives_the_window_back(
 
 
 def test_a_task_run_by_script_believes_in_its_terminal(workspace_factory: Factory, tmp_path: Path) -> None:
-    where = project(workspace_factory, "test -t 0 && test -t 1 && test -t 2 && tty")
+    where = project(workspace_factory, "test -t 0 && test -t 1 && test -t 2 && /usr/bin/tty")
     command = f"{sys.executable} -m vxconf run t"
     done = subprocess.run(
         ("script", "-qec", command, str(tmp_path / "typescript")),
@@ -100,7 +100,7 @@ def test_a_task_run_by_script_believes_in_its_terminal(workspace_factory: Factor
 
 
 def test_without_a_window_the_task_still_has_one(workspace_factory: Factory) -> None:
-    where = project(workspace_factory, "test -t 1 && stty size && cat")
+    where = project(workspace_factory, "test -t 1 && /usr/bin/stty size && /usr/bin/cat")
     done = subprocess.run(
         _VXCONF, cwd=where, env=_ENVIRONMENT, input=b"piped\n", capture_output=True, check=False, timeout=120
     )
