@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from sandbox.request import Request
     from tests.support.memory_files import MemoryFiles
 
-#: Worlds; some 30 paths are asked about in each with every operation, and over 100 of both plans.
+#: Worlds; some 30 paths are asked about in each with every operation, some 200 of `access()`, so over 10,000 in all,
+#: and over 100 of both plans.
 _CASES = 60
 _OPERATIONS = (
     "process-exec",
@@ -40,6 +41,11 @@ _INSIDE = tuple(
     "/".join((WORKSPACE, *names))
     for depth in range(1, 4)
     for names in itertools.product(("a", "b", "c", ".d"), repeat=depth)
+)
+_EVERYWHERE = tuple(
+    "/".join((WORKSPACE, *names))
+    for depth in range(1, 4)
+    for names in itertools.product(("a", "b", "c", ".d", "new", "B"), repeat=depth)
 )
 _ELSEWHERE = ("/", HOME, "/etc", "/etc/hosts", "/home", f"{HOME}/.ssh/new", f"{HOME}/notes", f"{TEMP_ROOT}/mine/new")
 
@@ -96,6 +102,25 @@ def test_a_profile_answers_as_its_plan_does_whichever_way_rules_of_one_operation
         reach = plan.reach(path, directory=directory)
         assert (reach is Reach.HIDDEN) is not profile.allows("file-read-metadata", path, directory=directory), path
         assert (reach is Reach.WRITE) is profile.allows("file-write-data", path, directory=directory), path
+
+
+@settings(max_examples=_CASES)
+@given(granted())
+def test_a_profile_agrees_with_access_about_over_ten_thousand_places(case: Case) -> None:
+    _, _, plan = _plans(case)
+    profile = Profile.of(text(plan))
+    made = {one.path for one in plan.makes}
+    for path in (*_EVERYWHERE, *_ELSEWHERE):
+        if paths.canonical(path, case.files) != path or case.files.kind(path) is Kind.LINK:
+            continue
+        kind = case.files.kind(path)
+        directory = kind is Kind.DIRECTORY or (kind is None and any(paths.at_or_under(one, path) for one in made))
+        found = Reach.HIDDEN
+        if profile.allows("file-write-data", path, directory=directory):
+            found = Reach.WRITE
+        elif profile.allows("file-read-metadata", path, directory=directory):
+            found = Reach.READ
+        assert found is plan.access(path, case.files), path
 
 
 @settings(max_examples=_CASES)
