@@ -209,6 +209,9 @@ class Client:
         target = f"http://{authority}{path}" if opened.proxy else path
         headers = [(b"Host", authority.encode()), *_end_to_end(request.headers, b"host"), (b"Connection", b"close")]
         if opened.proxy is not None and opened.proxy.authorization:
+            if request.method.upper() == b"TRACE":
+                # a proxy may answer it itself, with all it was sent
+                raise _Bad("the host's own proxy would show the password it is told")
             headers.append((b"Proxy-Authorization", opened.proxy.authorization.encode()))
         try:
             head = server.send(h11.Request(method=request.method, target=target, headers=headers))

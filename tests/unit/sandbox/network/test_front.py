@@ -380,6 +380,18 @@ def test_the_hosts_own_proxy_is_gone_through_but_for_its_exceptions() -> None:
     assert len(heads) == 2
 
 
+@pytest.mark.parametrize("method", ["TRACE", "Trace"])
+def test_the_password_of_the_hosts_own_proxy_is_sent_with_nothing_that_is_answered_by_showing_it(method: str) -> None:
+    request = f"{method} http://far.test/ HTTP/1.1\r\nHost: far.test\r\nMax-Forwards: 0\r\nConnection: close\r\n\r\n"
+    with Server(page) as server:
+        for user, status in (("bob:pw@", b"400"), ("", b"200")):
+            upstream = Upstream(http=f"http://{user}127.0.0.1:{server.port}")
+            with Served(["far.test"], upstream=upstream) as served, served.proxied() as client:
+                client.sendall(request.encode())
+                assert head_of(client).split(b" ", 2)[1] == status
+                assert b"Basic" not in all_of(client)
+
+
 def test_a_server_that_breaks_off_is_told_from_one_that_ends() -> None:
     def broken(client: socket.socket) -> None:
         head_of(client)
