@@ -6,15 +6,17 @@ import contextlib
 import functools
 import os
 import resource
+import select
 import socket
 import traceback
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from sandbox.errors import NotStarted
 from sandbox.linux import filter as filters
 from sandbox.linux import init, joiner, listeners, terminal
-from sandbox.linux.messages import Spec, decode
+from sandbox.linux.messages import Spec, decode, encoded
 from sandbox.linux.numbers import ARCHITECTURES
+from sandbox.planning.ops import Bind, Cover, Origin, ReadOnlyRoot, Seal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +41,20 @@ def task_filter(notify: filters.Notify, *, free: bool = False) -> bytes:
     return filters.program(ARCHITECTURES[os.uname().machine], notify=notify, unix_sockets=sockets)
 
 
+@functools.cache
+def rehearsal() -> bytes:
+    """A spec nobody runs; reading it gives a process of its own the memory that reading the real one takes."""
+    origin = Origin(reason="rehearsed")
+    operations = (
+        ReadOnlyRoot(path="/", origin=origin),
+        Cover(path="/home", origin=origin),
+        Bind(path="/home/file", origin=origin, directory=False),
+        Seal(path="/home/secret", origin=origin),
+    )
+    environment = {"PATH": "/usr/bin"}
+    return encoded(Spec(operations=operations, boundary=(), command=("true",), environment=environment, cwd="/"))
+
+
 def live(link: socket.socket) -> NoReturn:
     """Build what the warden asks for, or say why not.
 
@@ -47,16 +63,9 @@ def live(link: socket.socket) -> NoReturn:
     """
     try:
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-        anchored = link.recv(WORD)
-        if not anchored:
-            os._exit(0)
-        inner, device = joiner.enter(int(anchored), fuse=True)
-        waiting = listeners.usual()
-        # everything that can be done without a task is done before there is one, the fork included
-        first = os.fork()
-        if first:
-            joiner.send(link, b"first %d" % first)
-            os._exit(0)
+        inside = _become_first(link)
+        if not select.select((link,), (), (), 0)[0]:
+            decode(rehearsal())
         word, fds, _, _ = socket.recv_fds(link, WORD, _DESCRIPTORS)
         if not word:
             os._exit(0)
@@ -64,8 +73,8 @@ def live(link: socket.socket) -> NoReturn:
             os.set_inheritable(fd, False)
         spec = decode(_whole(fds[0]))
         if isinstance(spec, Spec):
-            _announce(link, [*waiting, *listeners.literal(spec.network), *listeners.reached(spec.network)])
-            _build(spec, link, inner=inner, device=device, stdio=fds[1:], limits=limits)
+            _announce(link, [*inside.waiting, *listeners.literal(spec.network), *listeners.reached(spec.network)])
+            _build(spec, link, inside, stdio=fds[1:], limits=limits)
     except joiner.Vanished as error:
         _tell(link, b"vanished " + f"{error.filename}: {error.strerror}".encode("utf-8", "surrogateescape"))
     except NotStarted as error:
@@ -75,6 +84,43 @@ def live(link: socket.socket) -> NoReturn:
             traceback.print_exc()
         _tell(link, b"failed " + init.reason(error))
     os._exit(0)
+
+
+class _Inside(NamedTuple):
+    """What the joiner leaves to process 1.
+
+    Attributes:
+        inner: the user namespace the command belongs in.
+        device: `/dev/fuse`, or why there is none; `mask`: the mount it is for, detached, or why there is none.
+        waiting: the listeners every task has.
+    """
+
+    inner: int
+    device: int | OSError
+    mask: int | OSError
+    waiting: list[socket.socket]
+
+
+def _become_first(link: socket.socket) -> _Inside:
+    """Enter the namespaces; what returns is process 1, and nothing where there is no anchor."""
+    anchored = link.recv(WORD)
+    if not anchored:
+        os._exit(0)
+    inner, device = joiner.enter(int(anchored), fuse=True)
+    mask = device
+    if isinstance(device, int):
+        try:
+            # not by process 1: who asks is told by the numbers of the namespace the mount was made in
+            mask = joiner.mask_mount(device)
+        except OSError as error:
+            mask = error
+    waiting = listeners.usual()
+    # everything that can be done without a task is done before there is one, the fork included
+    first = os.fork()
+    if first:
+        joiner.send(link, b"first %d" % first)
+        os._exit(0)
+    return _Inside(inner, device, mask, waiting)
 
 
 def _tell(link: socket.socket, word: bytes) -> None:
@@ -95,19 +141,31 @@ def _announce(link: socket.socket, waiting: list[socket.socket]) -> None:
         one.close()
 
 
+def _masked(spec: Spec, inside: _Inside) -> bool:
+    """Whether the task gets the mask; where it does not, that is taken away.
+
+    Raises:
+        NotStarted: it is asked for, and there is none.
+    """
+    if spec.observer == "mask" and isinstance(inside.device, OSError):
+        raise NotStarted(f"/dev/fuse cannot be opened: {inside.device.strerror or inside.device}")
+    masked = spec.observer in ("auto", "mask") and isinstance(inside.device, int)
+    for fd in (inside.device, inside.mask):
+        if isinstance(fd, int) and not masked:
+            os.close(fd)
+    return masked
+
+
 def _build(
     spec: Spec,
     link: socket.socket,
+    inside: _Inside,
     *,
-    inner: int,
-    device: int | OSError,
     stdio: Sequence[int],
     limits: tuple[int, int],
 ) -> NoReturn:
-    wanted = spec.observer in ("auto", "mask")
-    masked = wanted and isinstance(device, int)
-    if spec.observer == "mask" and isinstance(device, OSError):
-        raise NotStarted(f"/dev/fuse cannot be opened: {device.strerror or device}")
+    inner, device, mask, _ = inside
+    masked = _masked(spec, inside)
     if spec.granted and not (masked and spec.staging):
         raise NotStarted("write grants of names cannot be served without a mask and a staging area")
     notify: filters.Notify = "none" if spec.observer in ("none", "strace") else "writes" if masked else "all"
@@ -115,14 +173,13 @@ def _build(
     def nest() -> int:
         if not masked or not isinstance(device, int):
             return joiner.plain_cover(spec.operations)
-        mount = joiner.mask_mount(device)
+        if isinstance(mask, OSError):
+            raise mask
         joiner.send(link, b"mask %d %d" % (os.getuid(), os.getgid()), device)
         # the warden's must be the last one: with another open here, a dead warden's mask would wait, not fail
         os.close(device)
-        return mount
+        return mask
 
-    if isinstance(device, int) and not masked:
-        os.close(device)
     stops = b""
     if spec.observer == "strace":
         from sandbox.linux import tracing  # noqa: PLC0415  few runs have it; after the mounts it could not be found

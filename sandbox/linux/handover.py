@@ -9,18 +9,15 @@ import signal
 import socket
 import stat
 import traceback
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from sandbox.errors import NotStarted
-from sandbox.linux import kernel
+from sandbox.linux import building, kernel
 from sandbox.linux.messages import Failed, Spec, decode, receive_body
 from sandbox.linux.prepared import Prepared, prepare
 from sandbox.linux.wake import Wake
 from sandbox.linux.warden import Warden, send
 from sandbox.network.published import publish
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: What is handed over with a task: the control socket and the three standard streams.
 DESCRIPTORS = 4
@@ -30,7 +27,8 @@ def main(handover: socket.socket, bwrap: str, *, spare: bool) -> NoReturn:
     """Prepare a sandbox, serve the one task that is handed over, and end.
 
     Args:
-        handover: to the supervisor; one packet brings the control socket and the three standard streams.
+        handover: to the supervisor; one packet brings the control socket and the three standard streams. It stays open
+            until this process ends, which tells the supervisor so.
         bwrap: absolute path of bubblewrap.
         spare: whether it was made ahead of any task.
     """
@@ -41,6 +39,8 @@ def main(handover: socket.socket, bwrap: str, *, spare: bool) -> NoReturn:
         kernel.become_subreaper()
         wake = Wake()
         prepared = _prepared(bwrap, wake, handover)
+        if spare:
+            decode(building.rehearsal())
         usable = not (spare and isinstance(prepared, Prepared)) or _wait(handover, prepared, wake)
         request = _receive_request(handover)
         if request is None:
@@ -51,7 +51,7 @@ def main(handover: socket.socket, bwrap: str, *, spare: bool) -> NoReturn:
             prepared = _prepared(bwrap, wake, handover, control)
         if isinstance(prepared, Exception):
             raise prepared  # noqa: TRY301  said below, as every other
-        _serve(control, stdio, prepared, wake, begun=handover.close)
+        _serve(control, stdio, prepared, wake)
         code = 0
     except NotStarted as error:
         _fail(control, error.message, error.hint)
@@ -77,14 +77,7 @@ def _prepared(bwrap: str, wake: Wake, *sockets: socket.socket) -> Prepared | Exc
         return error
 
 
-def _serve(
-    control: socket.socket,
-    stdio: tuple[int, ...],
-    prepared: Prepared,
-    wake: Wake,
-    *,
-    begun: Callable[[], object],
-) -> None:
+def _serve(control: socket.socket, stdio: tuple[int, ...], prepared: Prepared, wake: Wake) -> None:
     body = receive_body(control)
     if body is None:
         return
@@ -97,7 +90,7 @@ def _serve(
     published = publish(spec.network.published)
     for fd in stdio:
         os.close(fd)
-    Warden(spec, control, prepared, wake, published=published, datagrams=letters, begun=begun).run()
+    Warden(spec, control, prepared, wake, published=published, datagrams=letters).run()
 
 
 def _takes_letters(stream: int) -> bool:

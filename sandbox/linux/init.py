@@ -106,13 +106,15 @@ def _close_settings() -> None:
             and not entry.is_symlink()
             and (entry.is_dir() or entry.stat().st_mode & 0o222)
         ]
+    # a copy of a read-only mount is read-only
+    kernel.set_mount_attributes(kernel.AT_FDCWD, "/proc", add=kernel.MOUNT_ATTR_RDONLY, recursive=False)
     for path in found:
         tree = kernel.clone_tree(kernel.AT_FDCWD, path)
         try:
-            kernel.set_mount_attributes(tree, "", add=kernel.MOUNT_ATTR_RDONLY)
             kernel.attach_mount_at(tree, path)
         finally:
             os.close(tree)
+    kernel.set_mount_attributes(kernel.AT_FDCWD, "/proc", remove=kernel.MOUNT_ATTR_RDONLY, recursive=False)
 
 
 def reason(error: BaseException) -> bytes:

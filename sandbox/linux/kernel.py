@@ -160,10 +160,12 @@ def clone_name(directory: int, name: str) -> int:
     return result if result >= 0 else _checked(result, name)
 
 
-def set_mount_attributes(fd: int, path: str, *, add: int = 0, remove: int = 0, propagation: int = 0) -> None:
-    """Change the attributes of a mount and of every mount below it, all or none (Linux 5.12)."""
+def set_mount_attributes(
+    fd: int, path: str, *, add: int = 0, remove: int = 0, propagation: int = 0, recursive: bool = True
+) -> None:
+    """Change the attributes of a mount, and of every mount below it unless told otherwise, all or none (Linux 5.12)."""
     attributes = struct.pack("<QQQQ", add, remove, propagation, 0)
-    flags = AT_RECURSIVE | (0 if path else AT_EMPTY_PATH)
+    flags = (AT_RECURSIVE if recursive else 0) | (0 if path else AT_EMPTY_PATH)
     _syscall(path or "a mount", _SYS_MOUNT_SETATTR, fd, os.fsencode(path), flags, attributes, len(attributes))
 
 

@@ -199,13 +199,17 @@ def unpacked(rows: Iterable[Row]) -> tuple[Operation, ...]:
 
 def encode(message: Message) -> bytes:
     """One frame."""
+    body = encoded(message)
+    return _LENGTH.pack(len(body)) + body
+
+
+def encoded(message: Message) -> bytes:
+    """A frame's body, see `decode`."""
     if isinstance(message, Spec):
         # the operations apart, as rows
         bare = replace(message, operations=())
-        body = pickle.dumps((bare, packed(message.operations)), protocol=5)
-    else:
-        body = pickle.dumps(message, protocol=5)
-    return _LENGTH.pack(len(body)) + body
+        return pickle.dumps((bare, packed(message.operations)), protocol=5)
+    return pickle.dumps(message, protocol=5)
 
 
 @dataclass(slots=True)

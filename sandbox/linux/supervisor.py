@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # a session that runs one task has no use for a spare
 _SPARE_FROM = 2
 _IDLE_SECONDS = 2.0
+# in which most tasks have started
+_START_SECONDS = 0.04
 _END_SECONDS = 5.0
 
 
@@ -49,6 +51,7 @@ def main(descriptor: int) -> None:
     requests.send(b"ready")
     building.task_filter("writes")
     building.task_filter("all")
+    building.rehearsal()
     # every warden reads its task's lists: what does so is compiled once
     Rules(Policy(allow=("*.example.org:443", "192.0.2.1", "[2001:db8::1]")))
     # what stands now is shared by every fork; collecting it would copy its pages
@@ -65,8 +68,9 @@ class Supervisor:
         self._wardens: set[int] = set()
         self._spare: socket.socket | None = None
         self._bwrap = ""
-        # the warden handed a task last, until the command has begun: what is made ahead would only delay that
+        # the warden handed a task last, for as long as what is made ahead would only delay that task's start
         self._starting: socket.socket | None = None
+        self._due = 0.0
         self._served = 0
 
     def serve(self) -> None:
@@ -76,11 +80,11 @@ class Supervisor:
             poll.register(self._requests.fileno(), select.POLLIN)
             if self._starting is not None:
                 poll.register(self._starting.fileno(), select.POLLIN)
-            ready = {fd for fd, _ in poll.poll(_IDLE_SECONDS * 1000 if self._spare else None)}
-            if not ready:
+            ready = {fd for fd, _ in poll.poll(self._patience())}
+            if self._starting is not None and (self._starting.fileno() in ready or time.monotonic() >= self._due):
+                self._make_spare()
+            elif not ready:
                 self._drop_spare()
-            if self._starting is not None and self._starting.fileno() in ready:
-                self._begun()
             if self._requests.fileno() not in ready:
                 continue
             data, fds, _, _ = socket.recv_fds(self._requests, 4096, DESCRIPTORS)
@@ -90,12 +94,14 @@ class Supervisor:
             if not data:
                 _end_children()
                 return
-            self._wardens &= _children()
-            _end(_children() - self._wardens)
             if len(fds) == DESCRIPTORS:
                 self._hand_over(os.fsdecode(data), fds)
             for fd in fds:
                 os.close(fd)
+            children = _children()
+            # what wardens that were killed left behind is this process's own by now
+            _end(children - self._wardens)
+            self._wardens &= children
 
     def _hand_over(self, bwrap: str, fds: list[int]) -> None:
         self._forget_starting()
@@ -120,10 +126,16 @@ class Supervisor:
                 control.sendall(encode(Failed(reason=f"no process can be started: {error.strerror}")))
         else:
             self._served += 1
-        self._starting = spare
+        self._starting, self._due = spare, time.monotonic() + _START_SECONDS
 
-    def _begun(self) -> None:
-        """The task handed over last has begun or failed: now the next one's part may be made."""
+    def _patience(self) -> float | None:
+        """How long to wait for a request, in milliseconds."""
+        if self._starting is not None:
+            return max(0.0, self._due - time.monotonic()) * 1000
+        return _IDLE_SECONDS * 1000 if self._spare is not None else None
+
+    def _make_spare(self) -> None:
+        """The task handed over last has long begun or ended: now the next one's part may be made."""
         self._forget_starting()
         if self._served >= _SPARE_FROM and self._spare is None:
             with contextlib.suppress(OSError):  # the next task's own attempt will say why

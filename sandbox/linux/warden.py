@@ -65,7 +65,6 @@ class Warden:
     Args:
         published: listeners of the host's that lead to the task's own servers.
         datagrams: whether a standard stream is an AF_UNIX datagram socket.
-        begun: called once the command has begun.
     """
 
     def __init__(
@@ -77,14 +76,14 @@ class Warden:
         *,
         published: Iterable[socket.socket] = (),
         datagrams: bool = False,
-        begun: Callable[[], object] = lambda: None,
     ) -> None:
         self._spec = spec
-        self._tell_begun = begun
         self._control = control
         self._link = prepared.link
         self._joiner = prepared.joiner
         self._anchor = prepared.anchor
+        # process 1 would end only after all its mounts were taken down; so that is done after the last word is said
+        self._mounts = os.open(f"/proc/{prepared.anchor.inside}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
         self._wake = wake
         self._architecture: Architecture = ARCHITECTURES[os.uname().machine]
         self._holding = _holding(spec)
@@ -287,7 +286,6 @@ class Warden:
             send(self._control, Started(pid=sender, observer=self._observer, masked=self._observer == "mask"))
             with contextlib.suppress(OSError):  # killed already: its end will be told
                 self._link.send(b"run")
-            self._tell_begun()
         elif kind == b"ended" and len(rest) == init.OUTCOME.size:
             self._outcome = init.OUTCOME.unpack(rest)
         elif kind == b"failed" and not self._began:

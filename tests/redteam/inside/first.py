@@ -47,8 +47,11 @@ def walk() -> list[dict[str, str]]:
             file = open(f"/proc/{entry}/status", encoding="utf-8")  # noqa: SIM115
         except FileNotFoundError:
             continue
-        with file:
-            status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+        try:
+            with file:
+                status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+        except ProcessLookupError:
+            continue
         found.append({key: status[key] for key in ("Name", "Pid", "CapBnd", "CapEff", "Seccomp", "NoNewPrivs")})
     return found
 
