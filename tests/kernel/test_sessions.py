@@ -15,12 +15,14 @@ import pytest
 from sandbox import Session
 from tests.conftest import make_tree
 from tests.kernel.conftest import SHOP, Workspace, shown
+from tests.support.mixed import mixed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from sandbox import RunResult
+    from tests.support.mixed import Mixed
 
 
 @pytest.fixture
@@ -101,6 +103,26 @@ def test_many_runs_at_once_have_the_verdicts_they_have_alone(own: Workspace) -> 
         together = list(pool.map(run, range(20)))
     assert together == alone
     assert {facts[0] for facts in alone} == set(range(1, 20)) | {1}
+    assert _left(own) == []
+
+
+def test_fifty_tasks_of_many_kinds_at_once_have_the_verdicts_they_have_alone(own: Workspace) -> None:
+    make_tree(own.project, {"out/here": "", "hits/here": ""})
+
+    def run(task: Mixed) -> tuple[object, ...]:
+        result = own.run(task.command, task.read, task.write)
+        return *_facts(result), result.stderr, result.trace, result.refusals
+
+    tasks = mixed(50)
+    for task in tasks:
+        run(task)  # what a task finds of its own making is the same from now on
+    alone = [run(task) for task in tasks]
+    with ThreadPoolExecutor(len(tasks)) as pool:
+        together = list(pool.map(run, tasks))
+    for task, one, other in zip(tasks, alone, together, strict=True):
+        assert other == one, task.command
+    assert {facts[-2:] for facts in alone} == {("complete", ())}
+    assert sum(bool(facts[3]) for facts in alone) == 25
     assert _left(own) == []
 
 
