@@ -111,7 +111,8 @@ def test_a_profile_agrees_with_access_about_over_ten_thousand_places(case: Case)
     profile = Profile.of(text(plan))
     made = {one.path for one in plan.makes}
     for path in (*_EVERYWHERE, *_ELSEWHERE):
-        if paths.canonical(path, case.files) != path or case.files.kind(path) is Kind.LINK:
+        if any(case.files.kind(place) is Kind.LINK for place in (path, *paths.parents(path))):
+            # the kernel asks about where it leads
             continue
         kind = case.files.kind(path)
         directory = kind is Kind.DIRECTORY or (kind is None and any(paths.at_or_under(one, path) for one in made))
