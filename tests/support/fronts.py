@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Self
 
 from sandbox.network.front import Front
+from sandbox.network.interfaces import own_addresses
 from sandbox.network.loop import Loop
 from sandbox.network.policy import Policy, Upstream
 from sandbox.network.services import DNS_PORT, HTTP_PORT, LOOPBACK, SOCKS_PORT
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from sandbox.network.dial import Address
+    from sandbox.network.poller import Poller
 
 SECONDS = 30.0
 
@@ -54,13 +56,16 @@ class Served:
         hosts: dict[str, list[str]] | None = None,
         upstream: Upstream | None = None,
         resolve: Callable[[str, int], list[Address]] | None = None,
+        *,
+        waits: Poller | None = None,
+        own: Callable[[], frozenset[str]] = own_addresses,
     ) -> None:
         self.hosts = hosts or {}
         self.asked: list[str] = []
         self.reports: list[tuple[str, str]] = []
         self.failures: list[Exception] = []
         self.stand_ins: dict[tuple[str, int], int] = {}
-        self.loop = Loop()
+        self.loop = Loop(waits)
         self.front = Front(
             self.loop,
             Policy(allow=tuple(allow), deny=tuple(deny), upstream=upstream or Upstream()),
@@ -68,6 +73,7 @@ class Served:
             report=lambda asked, reason: self.reports.append((asked, reason)),
             failed=self.failures.append,
             resolve=resolve or self._resolve,
+            own=own,
         )
         self._thread = threading.Thread(target=self._run, daemon=True)
 
