@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sandbox import paths
+from sandbox import paths, walls
 from sandbox.facts import remembered
 
 if TYPE_CHECKING:
@@ -81,3 +81,29 @@ def _existing(home: str, workspace: str, files: Files) -> Iterator[tuple[str, st
             continue
         seen.add(real)
         yield real, store
+
+
+def led_into(path: str, real: str, *, home: str, workspace: str, files: Files) -> str:
+    """The place kept closed that links lead a path into, though the path does not name it; empty for none.
+
+    Whoever may make a link where others read could choose what they are given: a store, a system's secret and a
+    repository's data are opened by their own names alone.
+
+    Args:
+        path: as it is spelled, absolute and normal.
+        real: where it leads.
+        home: the home directory, canonical.
+        workspace: its root, canonical.
+        files: the host's.
+    """
+    if path == real:
+        return ""
+    named = [(paths.join(home, name), place) for place, name in existing(home, workspace, files)]
+    named += [(place, paths.canonical(place, files)) for place in SYSTEM]
+    named += [(place, place) for place in system(files)]
+    named += [(wall.path, wall.path) for wall in walls.fixed(workspace, cache_dir=None, files=files)]
+    for spelled, place in named:
+        if paths.at_or_under(real, place):
+            both = (spelled, place)
+            return "" if any(paths.at_or_under(path, one) for one in both) else place
+    return ""

@@ -3,14 +3,14 @@
 Pure: the file system is asked through `Files`. Braces first, then `~` and the project directory, then
 links; a directory ends in `/`, a pattern stays one. What cannot be granted is found by
 `sandbox.request` and the plan; refused here is only what is lost once a path is canonical: that a
-grant was spelled inside the project and lands outside.
+grant was spelled inside the project and lands outside, or that a link and not its text names what is kept closed.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from sandbox import globs, paths
+from sandbox import globs, paths, stores
 from sandbox.contract import Ignore, Platform, ResolvedSandboxConfig
 from sandbox.errors import Refusal
 from sandbox.facts import Kind
@@ -142,13 +142,14 @@ class _Resolver:
     def _read(self, text: str) -> Iterable[str]:
         for grant in globs.expand_braces(text):
             anchored = self._anchored(grant)
+            self._hold_closed(text, anchored)
             self._note_links(anchored)
             yield self._grant(anchored, lambda _real, kind: kind is Kind.DIRECTORY)
 
     def _write(self, text: str) -> Iterable[str]:
         for grant in globs.expand_braces(text):
             anchored = self._anchored(grant)
-            self._hold_inside(text, grant, anchored)
+            self._hold_inside("write", text, grant, anchored)
             self._note_links(anchored)
             yield self._grant(anchored, self._is_outside_directory)
 
@@ -159,6 +160,7 @@ class _Resolver:
 
     def _socket(self, text: str) -> Iterable[str]:
         # a socket is a path and no pattern: the rules have seen to that
+        self._hold_inside("unixSockets", text, text, self._anchored(text))
         yield paths.canonical(globs.unescape(self._anchored(text)), self._where.files)
 
     def _is_outside_directory(self, real: str, kind: Kind | None) -> bool:
@@ -187,8 +189,8 @@ class _Resolver:
     def _note_links(self, anchored: str) -> None:
         self._links.update(paths.links_on(_literal_part(anchored), self._where.files))
 
-    def _hold_inside(self, text: str, grant: str, anchored: str) -> None:
-        """Refuses a write grant spelled inside the project that lands outside.
+    def _hold_inside(self, field: str, text: str, grant: str, anchored: str) -> None:
+        """Refuses an entry spelled inside the project that lands outside.
 
         Raises:
             Refusal: `VX301`.
@@ -199,10 +201,28 @@ class _Resolver:
         project = self._where.project
         real = paths.canonical(path, self._where.files)
         if paths.at_or_under(paths.normal(path), project) and not paths.at_or_under(real, project):
+            place = globs.escape(real) + ("/" if field == "write" else "")
             raise Refusal(
-                f'allow.write "{text}" leads through a link out of the project, to {real}',
+                f'allow.{field} "{text}" leads through a link out of the project, to {real}',
                 code=LEAVES_PROJECT,
-                hint=f'grant the place itself, "{globs.escape(real)}/", or take the link away',
+                hint=f'grant the place itself, "{place}", or take the link away',
+            )
+
+    def _hold_closed(self, text: str, anchored: str) -> None:
+        """Refuses a read grant that a link leads into what only a grant of its own name opens.
+
+        Raises:
+            Refusal: `VX301`.
+        """
+        where = self._where
+        path = paths.normal(_literal_part(anchored))
+        real = paths.canonical(path, where.files)
+        closed = stores.led_into(path, real, home=where.home, workspace=where.workspace, files=where.files)
+        if closed:
+            raise Refusal(
+                f'allow.read "{text}" leads through a link into {closed}',
+                code=LEAVES_PROJECT,
+                hint=f'grant the place itself, "{globs.escape(real)}", or take the link away',
             )
 
 

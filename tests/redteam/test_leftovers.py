@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
+import subprocess
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,8 +16,13 @@ from sandbox import making, temporary
 from sandbox.errors import NotStarted
 from sandbox.planning.ops import Make, Origin
 from sandbox.tools import find_bwrap
-from tests.conftest import make_tree
-from tests.redteam.conftest import Box, shown
+from tests.conftest import REPOSITORY, make_tree
+from tests.redteam.conftest import PYTHON, Box, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Tree
 
 
 def test_a_link_left_in_a_write_grants_place_is_never_followed(box: Box, base: Path) -> None:
@@ -61,6 +70,45 @@ def test_removal_follows_no_link_and_stops_at_nothing(box: Box, base: Path) -> N
     assert sorted(os.listdir(target)) == ["deep", "kept"]
     assert (target / "deep/kept").read_text(encoding="utf-8") == "kept\n"
     assert stat.S_IMODE(target.stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("entry", ['read = ["out/left"]', 'unixSockets = ["out/left"]'])
+def test_a_link_left_where_another_task_is_granted_a_name_chooses_nothing_for_it(
+    workspace_factory: Callable[[Tree], Path], home: Path, entry: str
+) -> None:
+    """The one task writes a directory; the other is granted a file in it, or a socket, and nothing of the host's."""
+    make_tree(home, {".ssh/id": "the key\n"})
+    with socket.socket(socket.AF_UNIX) as server:
+        target = home / ".ssh" / "id"
+        if "unixSockets" in entry:
+            target = home / "s"
+            server.bind(str(target))
+            server.listen()
+            server.setblocking(False)
+        connect = "import socket; socket.socket(socket.AF_UNIX).connect('out/left')"
+        root = workspace_factory(
+            {
+                "p/vx.toml": f"""
+tasks.plant.exec.command = "ln -s {target} out/left"
+tasks.plant.exec.sandbox.allow.write = ["out/"]
+[tasks.use.exec]
+command = "cat out/left; {PYTHON} -c \\"{connect}\\""
+[tasks.use.exec.sandbox.allow]
+{entry}
+"""
+            }
+        )
+        told = []
+        for task in ("plant", "use"):
+            command = [sys.executable, "-m", "vxconf", "run", task]
+            env = {**os.environ, "PYTHONPATH": f"{REPOSITORY}:{os.environ.get('PYTHONPATH', '')}"}
+            told.append(subprocess.run(command, cwd=root / "p", env=env, capture_output=True, check=False))
+        assert [done.returncode for done in told] == [0, 125], told
+        assert b"the key" not in told[1].stdout
+        assert b"leads through a link" in told[1].stderr, told
+        if "unixSockets" in entry:
+            with pytest.raises(BlockingIOError):
+                server.accept()
 
 
 @pytest.mark.parametrize("hostile", ["link", "file", "open parent"])

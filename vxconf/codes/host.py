@@ -9,9 +9,11 @@ REFUSALS = (
     Code(
         code="VX301",
         slug="grant-leaves-project",
-        title="a write grant leaves the project through a link",
-        means="A grant relative to the project whose path, its links followed, lands outside would let a link in the "
-        "repository choose what the task may write. Grant where it lands, spelled out, if that is meant.",
+        title="a link leads a grant to where its text does not",
+        means="A grant to write, or of a socket, relative to the project whose path, its links followed, lands "
+        "outside would let a link in the repository, or one that a task left there, choose what is granted. So would "
+        "a grant to read that a link leads into a credential store, a secret of the system's or the repository's data. "
+        "Grant where it lands, spelled out, if that is meant.",
         wrong=sandbox('allow.write = ["linked-out/"]'),
         right=sandbox('allow.write = ["out/"]'),
         stage=Stage.HOST,

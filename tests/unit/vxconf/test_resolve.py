@@ -118,6 +118,71 @@ def test_a_write_grant_spelled_outside_on_purpose_is_not_judged_by_the_link_rule
     assert _write(grant) == ("/ws/libs/money/src/",)
 
 
+#: Links as a task could leave them where it may write.
+_PLANTED = MemoryFiles.of(
+    "/home/mel/.ssh/id",
+    "/vault/netrc",
+    "/etc/shadow",
+    "/ws/.git/config",
+    "/ws/base.toml",
+    "/ws/apps/shop/dist/x",
+    links={
+        "/home/mel/.netrc": "/vault/netrc",
+        "/ws/apps/shop/dist/key": "/home/mel/.ssh/id",
+        "/ws/apps/shop/dist/keys": "/home/mel/.ssh",
+        "/ws/apps/shop/dist/home": "../../../../home/mel",
+        "/ws/apps/shop/dist/vault": "/vault",
+        "/ws/apps/shop/dist/shadow": "/etc/shadow",
+        "/ws/apps/shop/dist/git": "../../../.git",
+        "/ws/apps/shop/dist/base": "../../../base.toml",
+        "/ws/apps/shop/dist/s.sock": "/run/docker.sock",
+        "/ws/apps/shop/dist/run": "/run",
+        "/ws/shared": "/home/mel/.ssh",
+    },
+)
+
+
+@pytest.mark.parametrize(
+    "grant",
+    [
+        *("dist/key", "dist/keys/", "dist/keys/*", "dist/home/.ssh/id", "dist/home/.netrc", "dist/vault/netrc"),
+        *("dist/shadow", "dist/git/config", "/ws/shared/id", "../../shared/", "dist/{x,key}"),
+    ],
+)
+def test_a_link_opens_no_store_no_secret_and_no_repository_to_a_grant_that_does_not_name_it(grant: str) -> None:
+    found = _resolve({"allow": {"read": [grant]}}, files=_PLANTED)
+    assert found.config.allow_read == ()
+    (refused,) = found.refusals
+    assert refused.refusal.code == "VX301"
+    assert refused.path == ("tasks", "t", "exec", "sandbox", "allow", "read", 0)
+
+
+@pytest.mark.parametrize(
+    ("grant", "expected"),
+    [
+        ("~/.ssh/id", "/home/mel/.ssh/id"),
+        ("~/.netrc", "/vault/netrc"),
+        ("/vault/netrc", "/vault/netrc"),
+        ("/etc/shadow", "/etc/shadow"),
+        ("../../.git/config", "/ws/.git/config"),
+        ("dist/base", "/ws/base.toml"),
+        ("dist/home", "/home/mel/"),
+    ],
+)
+def test_what_is_kept_closed_is_named_itself_and_other_links_lead_where_they_do(grant: str, expected: str) -> None:
+    found = _resolve({"allow": {"read": [grant]}}, files=_PLANTED)
+    assert (found.config.allow_read, found.refusals) == ((expected,), ())
+
+
+@pytest.mark.parametrize("entry", ["dist/s.sock", "./dist/s.sock", "dist/run/docker.sock"])
+def test_a_socket_listed_in_the_project_is_none_that_a_link_leads_to(entry: str) -> None:
+    found = _resolve({"allow": {"unixSockets": ["/run/db.sock", "dist/own.sock", entry]}}, files=_PLANTED)
+    assert found.config.unix_sockets == ("/run/db.sock", "/ws/apps/shop/dist/own.sock")
+    (refused,) = found.refusals
+    assert (refused.refusal.code, refused.path[-1]) == ("VX301", 2)
+    assert 'grant the place itself, "/run/docker.sock"' in str(refused.refusal.hint)
+
+
 def test_braces_are_expanded_before_anything_else() -> None:
     assert _read("{notes.md,~/.cache,/ws/base.toml}") == (
         "/ws/apps/shop/notes.md",
