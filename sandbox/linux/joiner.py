@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # on the anchor's own /dev, a file system of the sandbox alone: a place to mount without touching the host
 _NEST = "/dev/.vx"
 _TOP = "/dev/.vx-root"
-# files bound in one directory from which on one listing is cheaper than a look at each
+# places in one directory from which on one listing is cheaper than a look at each
 _WORTH_LISTING = 8
 # of the descriptors a process may have, kept for everything but copied files
 _SPARE_DESCRIPTORS = 128
@@ -127,6 +127,7 @@ def _place_all(
         taken: mounts by path that were copied while they could be written.
         files: the files bound read-only, which it attaches where the new root is.
     """
+    _learn(operations, shown)
     top = files.top
     # a copy of a directory takes along what lies over it: a cover that a bind hides whole would hide the bind instead
     whole = {op.path for op in operations if isinstance(op, Bind)}
@@ -145,6 +146,19 @@ def _place_all(
         elif isinstance(op, (Empty, Seal, Absent)) and op.laid_over:
             _lay_over(op, shown, top)
     files.close()
+
+
+def _learn(operations: tuple[Operation, ...], shown: int) -> None:
+    """Have the kernel learn all names of the mask in a directory from a few answers, and ask for none of them again."""
+    counts = Counter(os.path.dirname(op.path) for op in operations if not isinstance(op, (Fresh, Link)))
+    for directory, count in counts.items():
+        if count >= _WORTH_LISTING:
+            with contextlib.suppress(OSError):  # then it asks for each
+                fd = os.open("./" + directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=shown)
+                try:
+                    os.listdir(fd)
+                finally:
+                    os.close(fd)
 
 
 def _read_only(op: Bind, sources: _Sources) -> int:
@@ -180,7 +194,6 @@ class _Files:
         self._source = _Directory()
         self._target = _Directory()
         held = [op for op in operations if isinstance(op, Bind) and self.holds(op)]
-        self._counts = Counter(op.path.rpartition("/")[0] for op in held)
         room = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _SPARE_DESCRIPTORS
         self._copies = {op.path: self._copy(op) for op in held[: max(0, room)]}
 
@@ -202,10 +215,6 @@ class _Files:
             if directory != self._target.path:
                 path = self.top + directory + "/"
                 self._target.enter(directory, os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
-                if self._counts[directory] >= _WORTH_LISTING:
-                    # the kernel learns all names of the mask from a few answers, and asks for none of them again
-                    with contextlib.suppress(OSError):
-                        os.listdir(path)
             kernel.attach_mount_in(tree, self._target.fd, name)
         finally:
             os.close(tree)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -38,14 +39,24 @@ def below(pid: int) -> list[int]:
     return [each for child in found for each in (child, *below(child))]
 
 
+def first(pid: int) -> bool:
+    """Whether it is the process 1 of a namespace of its own."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text("utf-8").splitlines():
+            if line.startswith("NSpid:"):
+                return line.split()[2:] == ["1"]
+    return False
+
+
 def spare_of(session: Session, box: Box) -> list[int]:
     """The processes of a spare that waits: its warden, bubblewrap and what that runs, and process 1."""
     assert session._supervisor is not None or box.run("true").exit_code == 0
     assert session._supervisor is not None
     for _ in range(2):
         assert box.run("true").exit_code == 0
-    deadline = time.monotonic() + 5
-    while len(found := below(session._supervisor.pid)) < 4:
+    deadline = time.monotonic() + 30
+    # the last thing made of it is process 1, and the joiner is gone then
+    while len(found := below(session._supervisor.pid)) != 4 or not any(map(first, found)):
         assert time.monotonic() < deadline, "no spare was made"
         time.sleep(0.01)
     return found
@@ -116,7 +127,7 @@ def test_no_spare_is_left_behind(box: Box, how: str) -> None:
                 os.kill(processes[0], signal.SIGKILL)
         if how == "supervisor":
             session._supervisor.kill()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while left := [pid for pid in processes if os.path.exists(f"/proc/{pid}/ns/mnt")]:
         assert time.monotonic() < deadline, left
         time.sleep(0.01)
