@@ -15,7 +15,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sandbox import canonical, globs, paths, refusals, request, results
+from sandbox import canonical, globs, paths, refusals, request, results, stores
 from sandbox.contract import VERSION, ResolvedSandboxConfig
 from sandbox.errors import Refusal, RequestRefused
 from sandbox.outputs import Declared
@@ -224,8 +224,8 @@ def _read_config(data: object, *, workspace: str, home: str, files: Files) -> Re
             read["ignore"][key] = _grants(ignore.get(key), f"ignore.{key}", places, files)
     if isinstance(data.get("unixSockets"), list):
         read["unixSockets"] = [
-            paths.canonical(_in(path, places, "unixSockets"), files) if isinstance(path, str) else path
-            for path in data["unixSockets"]
+            _socket(path, f"unixSockets[{index}]", places, files) if isinstance(path, str) else path
+            for index, path in enumerate(data["unixSockets"])
         ]
     return canonical.from_dict(read)
 
@@ -239,31 +239,51 @@ def _grants(value: object, field: str, places: Places, files: Files) -> object:
 def _resolved(written: str, field: str, places: Places, files: Files) -> Iterator[str]:
     inside = written.startswith("{project}")
     for grant in globs.expand_braces(_in(written, _escaped(places), field)):
-        yield _grant(grant, field, places.project if inside and field.startswith("allowWrite") else "/", files)
+        yield _grant(grant, field, inside, places, files)
 
 
-def _grant(grant: str, field: str, within: str, files: Files) -> str:
-    """The grant with its links resolved; it has to stay in the directory `within`."""
+def _grant(grant: str, field: str, inside: bool, places: Places, files: Files) -> str:
+    """The grant with its links resolved, which choose no more here than they may anywhere."""
     if globs.has_wildcard(grant):
         base = globs.literal_base(grant)
         rest = grant.split("/")[len(paths.parts(base)) + 1 :]
         real = paths.canonical(base, files)
         resolved = paths.join(globs.escape(real), "/".join(rest))
     else:
-        real = paths.canonical(globs.unescape(grant), files)
+        base = globs.unescape(grant)
+        real = paths.canonical(base, files)
         resolved = globs.escape(real) + ("/" if grant.endswith("/") and real != "/" else "")
-    if not paths.at_or_under(real, within):
-        raise RequestRefused(
-            (
-                Refusal(
-                    f"{grant} leads through a link out of the project here, to {real}",
-                    field=field,
-                    code=refusals.MOVED,
-                    hint="take the link away, or resolve the config on this machine",
-                ),
-            )
-        )
+    if inside and field.startswith("allowWrite"):
+        _hold_inside(grant, real, field, places)
+    if field.startswith("allowRead"):
+        path = paths.normal(base)
+        closed = stores.led_into(path, real, home=places.home, workspace=places.workspace, files=files)
+        if closed:
+            raise _led(grant, f"into {closed}", field)
     return resolved
+
+
+def _socket(written: str, field: str, places: Places, files: Files) -> str:
+    path = _in(written, places, field)
+    real = paths.canonical(path, files)
+    if written.startswith("{project}"):
+        _hold_inside(path, real, field, places)
+    return real
+
+
+def _hold_inside(grant: str, real: str, field: str, places: Places) -> None:
+    if not paths.at_or_under(real, places.project):
+        raise _led(grant, f"out of the project here, to {real}", field)
+
+
+def _led(grant: str, where: str, field: str) -> RequestRefused:
+    refusal = Refusal(
+        f"{grant} leads through a link {where}",
+        field=field,
+        code=refusals.MOVED,
+        hint="take the link away, or resolve the config on this machine",
+    )
+    return RequestRefused((refusal,))
 
 
 def _anchored(grant: str, places: Places) -> str:

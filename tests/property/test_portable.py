@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -187,6 +187,24 @@ def test_a_write_grant_that_leaves_the_project_elsewhere_is_refused() -> None:
     with pytest.raises(RequestRefused) as refused:
         portable.config_from_json(text, workspace=WORKSPACE, home=HOME, files=files)
     assert "/elsewhere" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "link", "target"),
+    [
+        ({"allow_read": (f"{WORKSPACE}/a/out/x",)}, f"{WORKSPACE}/a/out/x", f"{HOME}/.ssh/id"),
+        ({"allow_read": (f"{WORKSPACE}/a/out/*",)}, f"{WORKSPACE}/a/out", f"{HOME}/.ssh"),
+        ({"unix_sockets": (f"{WORKSPACE}/a/out/x",)}, f"{WORKSPACE}/a/out/x", "/run/docker.sock"),
+    ],
+)
+def test_a_link_elsewhere_opens_no_store_and_no_socket_that_is_not_named(
+    fields: dict[str, Any], link: str, target: str
+) -> None:
+    config = ResolvedSandboxConfig(platform="linux", workspace=WORKSPACE, project=f"{WORKSPACE}/a", **fields)
+    text = portable.config_to_json(config, home=HOME)
+    files = MemoryFiles.of(f"{WORKSPACE}/a/", f"{HOME}/.ssh/id", "/run/docker.sock", links={link: target})
+    with pytest.raises(RequestRefused, match="leads through a link"):
+        portable.config_from_json(text, workspace=WORKSPACE, home=HOME, files=files)
 
 
 def test_an_access_stays_a_value_that_pickles() -> None:
