@@ -14,6 +14,7 @@ import pytest
 import sandbox
 import vxconf
 from tests.conftest import REPOSITORY
+from tests.support.fronts import Server, page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,6 +79,24 @@ def test_what_is_not_granted_is_refused_and_reported(workspace_factory: Factory,
     result = _run(workspace_factory, command, {"allow": {"read": ["src/"], "write": ["dist/"]}})
     assert result.exit_code == 1
     assert [violation.path.rpartition("/p/")[2] for violation in result.violations] == [path]
+
+
+def test_a_listed_host_is_reached_through_the_tasks_own_front_and_another_is_refused_by_name(
+    workspace_factory: Factory,
+) -> None:
+    with Server(page) as server:
+        here = f"127.0.0.1:{server.port}"
+        # the profile lets loopback be dialled past the front as well
+        command = f"curl -sS --noproxy '' http://{here}/ && curl -sS --noproxy '' http://example.org/"
+        result = _run(workspace_factory, command, {"allow": {"network": [here]}})
+    assert result.stdout.startswith(b"GET / HTTP/1.1")
+    assert [violation.target for violation in result.violations] == ["example.org:80"]
+
+
+def test_no_host_is_reached_past_the_front(workspace_factory: Factory) -> None:
+    command = "curl -sS --noproxy '*' --max-time 20 http://1.1.1.1/"
+    result = _run(workspace_factory, command, {"allow": {"network": ["1.1.1.1"]}})
+    assert result.command_exit_code != 0
 
 
 def test_a_program_started_by_launch_services_would_be_outside_and_is_not_started(workspace_factory: Factory) -> None:

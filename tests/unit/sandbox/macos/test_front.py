@@ -17,7 +17,7 @@ from sandbox.macos import fronts
 from sandbox.macos.run import MacRun
 from sandbox.network.policy import Policy
 from tests.support.fake_mac import FakeMac, Sessionless, mac_request
-from tests.support.fronts import SECONDS, Server, all_of, echo, exactly, page
+from tests.support.fronts import SECONDS, Server, all_of, exactly, page
 from tests.support.seatbelt import Profile
 
 if TYPE_CHECKING:
@@ -184,11 +184,12 @@ def test_ssh_is_led_through_the_front(mac: FakeMac) -> None:
         command = (
             'for word in "$@"; do case $word in ProxyCommand=*) through=${word#*=};; esac; done\n'
             'run() { sh -c "exec $(printf %s "$through" | sed "s/%%/%/g; s/%h/$1/; s/%p/$2/")"; }\n'
-            f"printf abc | run 127.0.0.1 {there.port}\n"
+            # to the end of what comes back, as ssh reads it
+            f"said=$(printf abc | run 127.0.0.1 {there.port}); printf '%s\\n' \"$said\"\n"
             "run pypi.org 22 </dev/null || echo no\n"
         )
         result = _run(mac, f'eval "set -- $GIT_SSH_COMMAND"\n{command}', {"network": (here,)})
-    assert result.stdout == b"SSH-2.0-test\r\nabcno\n", result.stderr
+    assert result.stdout == b"SSH-2.0-test\r\nabc\nno\n", result.stderr
     assert b"the sandbox gave no way to pypi.org:22 (403)" in result.stderr
     assert [violation.target for violation in result.violations] == ["pypi.org:22"]
 
@@ -249,12 +250,10 @@ def test_a_run_that_is_over_leaves_no_front_behind(
     assert process.returncode is not None
 
 
-def test_a_tunnel_is_open_as_long_as_the_task(mac: FakeMac) -> None:
-    with Server(echo) as server:
-        here = f"127.0.0.1:{server.port}"
-        # half a megabyte there and back, through one
-        command = f"head -c 500000 /dev/zero | {_CURL} -p -T - --http0.9 http://{here}/ | wc -c"
-        result = _run(mac, command, {"network": (here,)})
+def test_a_tunnel_moves_half_a_megabyte_each_way(mac: FakeMac, server: Server) -> None:
+    here = f"127.0.0.1:{server.port}"
+    command = f'head -c 500000 /dev/zero > "$TMPDIR/x"; {_CURL} -p -T "$TMPDIR/x" http://{here}/ | wc -c'
+    result = _run(mac, command, {"network": (here,)})
     assert (result.exit_code, result.violations) == (0, ()), result.stderr
     assert int(result.stdout) > 500_000
 
