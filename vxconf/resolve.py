@@ -160,7 +160,7 @@ class _Resolver:
 
     def _socket(self, text: str) -> Iterable[str]:
         # a socket is a path and no pattern: the rules have seen to that
-        self._hold_inside("unixSockets", text, text, self._anchored(text))
+        self._hold_inside("unixSockets", text, "", self._anchored(text))
         yield paths.canonical(globs.unescape(self._anchored(text)), self._where.files)
 
     def _is_outside_directory(self, real: str, kind: Kind | None) -> bool:
@@ -190,7 +190,7 @@ class _Resolver:
         self._links.update(paths.links_on(_literal_part(anchored), self._where.files))
 
     def _hold_inside(self, field: str, text: str, grant: str, anchored: str) -> None:
-        """Refuses an entry spelled inside the project that lands outside.
+        """Refuses an entry spelled inside the project that lands outside; a grant spelled from elsewhere is on purpose.
 
         Raises:
             Refusal: `VX301`.

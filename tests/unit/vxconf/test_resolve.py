@@ -174,7 +174,7 @@ def test_what_is_kept_closed_is_named_itself_and_other_links_lead_where_they_do(
     assert (found.config.allow_read, found.refusals) == ((expected,), ())
 
 
-@pytest.mark.parametrize("entry", ["dist/s.sock", "./dist/s.sock", "dist/run/docker.sock"])
+@pytest.mark.parametrize("entry", ["dist/s.sock", "./dist/s.sock", "dist/run/docker.sock", "/ws/apps/shop/dist/s.sock"])
 def test_a_socket_listed_in_the_project_is_none_that_a_link_leads_to(entry: str) -> None:
     found = _resolve({"allow": {"unixSockets": ["/run/db.sock", "dist/own.sock", entry]}}, files=_PLANTED)
     assert found.config.unix_sockets == ("/run/db.sock", "/ws/apps/shop/dist/own.sock")
