@@ -23,22 +23,22 @@ from sandbox.network.published import publish
 DESCRIPTORS = 4
 
 
-def main(handover: socket.socket, bwrap: str, *, spare: bool) -> NoReturn:
+def main(handover: socket.socket, bwrap: str, *, supervisor: int, spare: bool) -> NoReturn:
     """Prepare a sandbox, serve the one task that is handed over, and end.
 
     Args:
         handover: to the supervisor; one packet brings the control socket and the three standard streams. It stays open
             until this process ends, which tells the supervisor so.
         bwrap: absolute path of bubblewrap.
+        supervisor: the parent's number.
         spare: whether it was made ahead of any task.
     """
     code = 1
     control: socket.socket | None = None
     try:
-        kernel.die_with_parent(signal.SIGKILL)
         kernel.become_subreaper()
         wake = Wake()
-        prepared = _prepared(bwrap, wake, handover)
+        prepared = _prepared(bwrap, wake, supervisor, handover)
         if spare:
             decode(building.rehearsal())
         usable = not (spare and isinstance(prepared, Prepared)) or _wait(handover, prepared, wake)
@@ -48,7 +48,7 @@ def main(handover: socket.socket, bwrap: str, *, spare: bool) -> NoReturn:
         control, stdio = request
         if isinstance(prepared, Prepared) and (not usable or prepared.stale()):
             prepared.discard()
-            prepared = _prepared(bwrap, wake, handover, control)
+            prepared = _prepared(bwrap, wake, supervisor, handover, control)
         if isinstance(prepared, Exception):
             raise prepared  # noqa: TRY301  said below, as every other
         _serve(control, stdio, prepared, wake)
@@ -63,8 +63,19 @@ def main(handover: socket.socket, bwrap: str, *, spare: bool) -> NoReturn:
     os._exit(code)
 
 
-def _prepared(bwrap: str, wake: Wake, *sockets: socket.socket) -> Prepared | Exception:
+def _prepared(bwrap: str, wake: Wake, supervisor: int, *sockets: socket.socket) -> Prepared | Exception:
     """A sandbox without a task, or why there is none; the joiner keeps none of `sockets`."""
+    # a bubblewrap killed while it starts, as it is when this process ends, leaves a child that waits for ever
+    kernel.die_with_parent(0)
+    made = _made(bwrap, wake, *sockets)
+    kernel.die_with_parent(signal.SIGKILL)
+    if os.getppid() != supervisor:
+        _end_children()
+        os._exit(1)
+    return made
+
+
+def _made(bwrap: str, wake: Wake, *sockets: socket.socket) -> Prepared | Exception:
 
     def close() -> None:
         wake.close()

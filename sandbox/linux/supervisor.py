@@ -149,6 +149,7 @@ class Supervisor:
     def _fork(self, fds: Iterable[int], *, spare: bool) -> socket.socket:
         """A new warden that waits for a task at the other end of the socket."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        supervisor = os.getpid()
         try:
             pid = os.fork()
         except OSError:
@@ -163,7 +164,7 @@ class Supervisor:
             for fd in fds:
                 os.close(fd)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            handover.main(theirs, self._bwrap, spare=spare)
+            handover.main(theirs, self._bwrap, supervisor=supervisor, spare=spare)
         theirs.close()
         self._wardens.add(pid)
         return ours
