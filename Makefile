@@ -75,6 +75,7 @@ ordinary-user: test-tools
 bench: test-tools
 	$(BIN)/python tests/bench/run.py
 	$(BIN)/python tests/bench/network.py
+	$(BIN)/python tests/bench/together.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist *.egg-info
