@@ -54,6 +54,11 @@ def refused(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
 
 def _opening(path: str, directory: str, boundary: Boundary) -> str:
     """The grant for a write, of its directory where that can be granted."""
+    repository = next((above for above in (path, *paths.parents(path)) if paths.name(above) == ".git"), None)
+    if repository is not None and paths.under(path, repository):
+        # git locks and renames all over it, so that no name of it alone is of use
+        grant = spelling.quoted(spelling.entry(repository, boundary, directory=True))
+        return f": allow.write = [{grant}] opens the repository's data, which git changes as a whole"
     if not boundary.refuses_writing(directory):
         grant = spelling.quoted(spelling.entry(directory, boundary, directory=True))
         return f": allow.write = [{grant}] opens {spelling.shown(directory)} and everything in it"

@@ -215,7 +215,12 @@ class Recorder:
             access.asked,
             access.path,
             follows=access.follows,
+            creates=access.creates,
             errno=access.errno,
+            refused=access.refused,
+            reason=access.reason,
+            # as it was at the call: by now it may be what the call made
+            exists=access.exists,
         )
 
     def _standing(self, thread: int) -> tuple[str, list[_Named]]:
@@ -252,8 +257,10 @@ class Recorder:
         errno: str = "",
         refused: bool = False,
         reason: str = "",
+        exists: bool | None = None,
     ) -> None:
-        exists = os.path.lexists(path)
+        if exists is None:
+            exists = os.path.lexists(path)
         key = (operation, intent, asked, path, exists)
         if key in self._known:
             return

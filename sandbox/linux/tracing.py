@@ -92,9 +92,15 @@ class _Places:
 
     def __init__(self, executed: Executed) -> None:
         self._executed = executed
+        self._devices: int | None = None
+
+    def hold_devices(self, command: int) -> None:
+        """Keep the task's `/dev` at hand: what is traced is read when the process may have ended."""
+        with contextlib.suppress(OSError):  # each process is then asked for its own
+            self._devices = os.open(f"/proc/{command}/root/dev", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
-        return walk(pid, path, base=base, follows=follows, root=root)
+        return walk(pid, path, base=base, follows=follows, root=root, devices=self._devices)
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)
@@ -154,6 +160,7 @@ class Tracer:
         output, inside = os.pipe2(os.O_CLOEXEC)
         words, words_inside = os.pipe2(os.O_CLOEXEC)
         _until(lambda: _status(command, "State:") == "T", "the command did not wait for strace")
+        self._places.hold_devices(command)
         self._pid = os.fork()
         if self._pid == 0:
             self._become(command, inside, words_inside)

@@ -14,11 +14,12 @@ import re
 from sandbox.linux import kernel
 
 _HOPS = 40
+_TREE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 # magic links to a directory or a file; "task" of a process has the same ones
 _MAGIC = re.compile(r"/proc/(self|thread-self|\d+)(?:/task/\d+)?/(cwd|root|exe|fd/\d+)")
 
 
-def walk(caller: int, path: str, *, base: str = "/", follows: bool, root: str = "/") -> str:
+def walk(caller: int, path: str, *, base: str = "/", follows: bool, root: str = "/", devices: int | None = None) -> str:
     """The absolute path with no link left that `path` leads to.
 
     Args:
@@ -27,6 +28,7 @@ def walk(caller: int, path: str, *, base: str = "/", follows: bool, root: str = 
         base: the directory a relative path starts from, with no link left.
         follows: whether a link in the last place is followed.
         root: where absolute paths and links start, and above which `..` does not lead.
+        devices: a descriptor of the caller's `/dev`, for a caller that may have ended.
     """
     here, hops = root if path.startswith("/") else base, 0
     todo = path.split("/")[::-1]
@@ -39,7 +41,7 @@ def walk(caller: int, path: str, *, base: str = "/", follows: bool, root: str = 
             continue
         place = os.path.join(here, part)
         # a slash or a dot behind the last name has a link there followed
-        text = _link(caller, place) if todo or follows else None
+        text = _link(caller, place, devices) if todo or follows else None
         if text is None:
             here = place
             continue
@@ -52,12 +54,12 @@ def walk(caller: int, path: str, *, base: str = "/", follows: bool, root: str = 
     return here
 
 
-def _link(caller: int, place: str) -> str | None:
+def _link(caller: int, place: str, devices: int | None) -> str | None:
     """The text of the link the caller finds at a path whose parents hold none, `None` for anything else."""
     if place.startswith("/proc/"):
         return _magic(caller, place)
     if place.startswith("/dev/"):
-        return _device(caller, place)
+        return _device(caller, place, devices)
     try:
         return os.readlink(place)
     except (OSError, ValueError):
@@ -78,11 +80,13 @@ def _magic(caller: int, place: str) -> str | None:
     return text.removesuffix(" (deleted)") if text.startswith("/") else None
 
 
-def _device(caller: int, place: str) -> str | None:
+def _device(caller: int, place: str, devices: int | None) -> str | None:
     if place == "/dev/null":  # by far the most common
         return None
     try:
-        devices = os.open(f"/proc/{caller}/root/dev", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        devices = (
+            os.open(".", _TREE, dir_fd=devices) if devices is not None else os.open(f"/proc/{caller}/root/dev", _TREE)
+        )
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
             raise PermissionError(error.errno, str(error)) from error

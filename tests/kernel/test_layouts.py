@@ -133,7 +133,7 @@ class TestNode:
         assert result["exitCode"] not in {0, None}
         # outside the project no path counts, and what would help is said
         assert "Read-only file system" in printed
-        assert any('allow.write = ["../../.git/"]' in hint["line"] for hint in result["hints"]), result
+        assert any('allow.write = ["../../.git/"]' in hint["line"] for hint in result["hints"]), result["hints"]
         assert _git(layout, "rev-parse", "HEAD") == head
 
 

@@ -56,7 +56,12 @@ def test_a_refused_write_counts_however_it_is_spelled(each_box: Box, name: str) 
         "other": "echo x > /proc/$$/cwd/new",
     }[name]
     result = each_box.run(f"cd lib; {command}; true")
-    assert (result.exit_code, result.command_exit_code, result.trace) == (1, 0, "complete"), shown(result)
+    assert (result.exit_code, result.command_exit_code) == (1, 0), shown(result)
+    if each_box.observer == "strace" and result.trace == "partial":
+        # read once the process had ended, whose descriptor it was: not followed, and so no pass
+        assert name in ("fd", "other"), shown(result)
+        return
+    assert result.trace == "complete", shown(result)
     assert violated(result, each_box.project) == {("write", "lib/new")}, shown(result)
 
 

@@ -29,6 +29,7 @@ _WRITES = re.compile(rb"O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE)")
 _RESOLVE_IN_ROOT = 0x10
 # links of a process to its directories, which go with it
 _OWN = re.compile(r"/proc/(self|thread-self|\d+)(?:/task/\d+)?/(cwd|root)(?=/|$)")
+_CWD = re.compile(r"/proc/(?:self|thread-self)/cwd(?=/|$)")
 _UNKNOWN = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(?:cwd|root|fd/\d+)/.")
 
 
@@ -97,7 +98,8 @@ class Calls:
                 path = self._walk(pid, named)
                 intent = Intent.WRITE if named.intent in (Intent.OPEN, Intent.CREATE) else named.intent
                 if intent in WRITE_INTENTS and self._places.changes(name, intent, path):
-                    yield self._access(pid, name, named, path, intent=intent, errno="")
+                    # nobody was there to refuse it: it counts as if somebody had
+                    yield self._access(pid, name, named, path, intent=intent, errno="", refused=True)
 
     def failed(self, pid: int, process: Process, name: str, body: bytes, errno: str) -> Iterator[Access]:
         if name in CONNECTS:
@@ -206,6 +208,11 @@ class Calls:
             base = named.cwd if own.group(2) == "cwd" else "/"
             asked = "." + own.string[own.end() :]
         path = self._places.walk(pid, asked, base=base, follows=named.follows, root=named.root)
+        cwd = _CWD.match(path)
+        if cwd is not None and named.root == "/" and not self._places.exists(f"/proc/{pid}"):
+            # a link led there, and the process has ended: where it stood is known all the same
+            rest = "." + path[cwd.end() :]
+            path = self._places.walk(pid, rest, base=named.cwd, follows=named.follows, root="/")
         if _UNKNOWN.match(path) and not self._places.exists(f"/proc/{pid}"):
             self._miss(f"a path through the descriptors of a process that is gone could not be followed ({path})")
         return path
@@ -221,7 +228,9 @@ class Calls:
                 way = "/".join(parts[:index])
                 yield self._places.walk(pid, way, base="/", follows=True, root="/")
 
-    def _access(self, pid: int, operation: str, named: _Named, path: str, *, intent: Intent, errno: str) -> Access:
+    def _access(
+        self, pid: int, operation: str, named: _Named, path: str, *, intent: Intent, errno: str, refused: bool = False
+    ) -> Access:
         return Access(
             pid=pid,
             operation=operation,
@@ -232,4 +241,5 @@ class Calls:
             exists=(bool(errno) or intent not in NEW) and self._places.exists(path),
             errno=errno,
             follows=named.follows,
+            refused=refused,
         )
