@@ -86,6 +86,7 @@ class Supervisor:
             elif not ready:
                 self._drop_spare()
             if self._requests.fileno() not in ready:
+                self._sweep()
                 continue
             data, fds, _, _ = socket.recv_fds(self._requests, 4096, DESCRIPTORS)
             for fd in fds:
@@ -98,10 +99,7 @@ class Supervisor:
                 self._hand_over(os.fsdecode(data), fds)
             for fd in fds:
                 os.close(fd)
-            children = _children()
-            # what wardens that were killed left behind is this process's own by now
-            _end(children - self._wardens)
-            self._wardens &= children
+            self._sweep()
 
     def _hand_over(self, bwrap: str, fds: list[int]) -> None:
         self._forget_starting()
@@ -128,11 +126,17 @@ class Supervisor:
             self._served += 1
         self._starting, self._due = spare, time.monotonic() + _START_SECONDS
 
+    def _sweep(self) -> None:
+        """End what wardens left behind, which is this process's own by now."""
+        children = _children()
+        _end(children - self._wardens)
+        self._wardens &= children
+
     def _patience(self) -> float | None:
         """How long to wait for a request, in milliseconds."""
         if self._starting is not None:
             return max(0.0, self._due - time.monotonic()) * 1000
-        return _IDLE_SECONDS * 1000 if self._spare is not None else None
+        return _IDLE_SECONDS * 1000 if self._wardens else None
 
     def _make_spare(self) -> None:
         """The task handed over last has long begun or ended: now the next one's part may be made."""
