@@ -8,6 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import dns
+import h11
 import pytest
 
 from sandbox import Session
@@ -48,6 +50,9 @@ def test_every_call_has_the_same_outcome_as_an_ordinary_user() -> None:
         shutil.copytree(REPOSITORY / "sandbox", base / "code" / "sandbox", ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("named.py", "posix_calls.py"):
             shutil.copy(_SUPPORT / name, base / "code" / name)
+        for library in (dns, h11):
+            assert library.__file__ is not None
+            shutil.copytree(Path(library.__file__).parent, base / "code" / library.__name__)
         work = base / "work"
         work.mkdir()
         os.chown(work, 12345, 12345)

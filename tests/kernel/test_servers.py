@@ -80,10 +80,12 @@ def test_a_server_that_ends_before_it_is_ready_is_told_with_its_result(shop: Wor
 
 
 def test_a_server_that_is_not_ready_in_time_is_left_as_it_is(shop: Workspace) -> None:
-    server = start(shop, Ready(output="never said", timeout=0.2))
+    begun = threading.Event()
+    server = start(shop, Ready(output="never said", timeout=0.2), on_start=lambda _: begun.set())
     with pytest.raises(NotReady, match=r"not ready within 0\.2 s: it waited until a line matches never said"):
         server.wait_ready()
     assert server.running
+    assert begun.wait(60)
     assert server.stop().started
 
 

@@ -65,7 +65,7 @@ def test_no_race_reaches_the_hosts_sockets(box: Box, outside: Path, part: str, o
         stream.bind(str(outside / "stream"))
         stream.listen()
         letters.bind(str(outside / "letters"))
-        abstract.bind("\0redteam-letters")
+        abstract.bind("")  # an abstract name of its own
         udp.bind(("127.0.0.1", 0))
         server.bind(str(listed))
         server.listen()
@@ -73,7 +73,10 @@ def test_no_race_reaches_the_hosts_sockets(box: Box, outside: Path, part: str, o
         thread.start()
         try:
             told, result = hostile.attack(
-                "sockets", stream.getsockname(), letters.getsockname(), listed, udp.getsockname()[1], part, timeout=110
+                "sockets",
+                *(stream.getsockname(), letters.getsockname(), listed, udp.getsockname()[1], part),
+                abstract.getsockname().hex(),
+                timeout=110,
             )
         finally:
             server.shutdown(socket.SHUT_RDWR)

@@ -273,7 +273,7 @@ def handed() -> None:
     letters, inet = (socket.socket(fileno=fd) for fd in fds)
     attempt("a handed socket to a path", lambda: letters.sendto(b"raced", LETTERS))
     attempt("a handed socket's message to a path", lambda: letters.sendmsg([b"raced"], [], 0, LETTERS))
-    attempt("a handed socket to an abstract name", lambda: letters.sendto(b"raced", "\0redteam-letters"))
+    attempt("a handed socket to an abstract name", lambda: letters.sendto(b"raced", bytes.fromhex(sys.argv[7])))
     attempt("a handed socket to a port", lambda: inet.sendto(b"raced", ("127.0.0.1", int(sys.argv[5]))))
     attempt("a handed socket connected", lambda: inet.connect(("127.0.0.1", int(sys.argv[5]))))
 
