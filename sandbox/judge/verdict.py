@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sandbox.judge.boundary import Boundary
 
 _OPENS = frozenset({Intent.OPEN, Intent.EXEC})
+_LINKS = frozenset({"link", "linkat"})
 _MAKES = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK, Intent.RENAME})
 #: What may be done with a directory on the way to names a pattern grants, whatever becomes of it.
 _ON_THE_WAY = frozenset({Intent.PROBE, Intent.MKDIR, Intent.REMOVE, Intent.RENAME})
@@ -70,6 +71,7 @@ class Judge:
         self._judged: set[tuple[str, Intent, str, bool]] = set()
         self._reported: set[tuple[str, Denial, str]] = set()
         self._staged: set[str] = set()
+        self._linked: dict[int, str] = {}
         self._left: list[str] = []
         self._mounted = frozenset(
             o.path for o in boundary.plan.operations if isinstance(o, Bind) and o.writable and o.directory
@@ -87,6 +89,7 @@ class Judge:
             refused = self._connections.take(access)
             self.seen.connections += (refused,) if refused is not None else ()
             return refused
+        self._note_source(access)
         # what a call meant is part of what makes it distinct: an innocent open must not excuse the next one
         call = (access.operation, access.intent, access.path, access.exists)
         if call in self._judged:
@@ -140,12 +143,24 @@ class Judge:
         above = paths.parent(path)
         # of what the host has at a name beside a granted one the task sees nothing: to it an open makes it
         makes = access.intent in _MAKES or (access.creates and not access.errno)
+        if access.intent is Intent.LINK and not self._can_be_linked(self._linked.pop(access.pid, "")):
+            return False
         if makes and (plan.reach(above) is not Reach.HIDDEN or plan.leads(above)):
             self._staged.add(path)
             return True
         # of the task's own making; a name of the host's that it does not see is another matter, and so is what it
         # would make in one
         return any(place in self._staged for place in (path, *paths.parents(path)))
+
+    def _note_source(self, access: Access) -> None:
+        """A hard link comes as two: what it is of, then what it is to be."""
+        if access.operation in _LINKS and access.intent is Intent.PROBE:
+            self._linked[access.pid] = access.path
+
+    def _can_be_linked(self, source: str) -> bool:
+        """Whether a hard link beside granted names can be made of it: not of what lies in another mount."""
+        named = not source or self._boundary.plan.reach(source) is Reach.NAME
+        return named or any(place in self._staged for place in (source, *paths.parents(source)))
 
     def left(self, path: str, *, fate: str = "went with the run") -> Violation | None:
         """The violation it is that the task left something beside a granted name; `None` when nobody asks for it."""
