@@ -10,7 +10,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from sandbox import environment, making, observing, outcome, setaside, staging, surroundings, temporary, terminal
+from sandbox import environment, making, observing, outcome, screens, setaside, staging, surroundings, temporary
 from sandbox.errors import NotStarted, SandboxError
 from sandbox.host import HostFiles, Snapshot
 from sandbox.judge.verdict import Judge
@@ -217,7 +217,11 @@ class Run:
         caller = self._options.get("terminal")
         if not self._request.config.pty:
             return None
-        return terminal.screen(caller, typed=caller is not None and caller == self._options.get("stdin"))
+        if caller is None:
+            return Screen()
+        rows, columns = screens.size(caller)
+        modes = screens.modes(caller, typed=caller == self._options.get("stdin"))
+        return Screen(rows=rows, columns=columns, modes=modes)
 
     def _once(self, spec: Spec, judge: Judge) -> Report:
         options = self._options

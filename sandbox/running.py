@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox import terminal as terminals
+from sandbox.linux import terminal as inside_terminal
 from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Spec, Started, encode
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Attempt:
         self._on_start = on_start
         self._caller = caller
         self._terminal: terminals.Terminal | None = None
+        self._line: socket.socket | None = None
         self._lock = threading.RLock()
         self._control: socket.socket | None = None
         self._stopped = False
@@ -147,8 +149,8 @@ class Attempt:
         """Three streams to hand over in place of those the terminal will be; the first is to send it over."""
         ours, theirs = socket.socketpair()
         stdout, _ = self._streams
+        self._line = ours
         self._terminal = terminals.Terminal(
-            ours,
             stdin=self._stdin,
             out=stdout,
             caller=self._caller,
@@ -162,6 +164,8 @@ class Attempt:
             os.close(reading)
         if self._terminal is not None:
             self._terminal.close()
+        if self._line is not None:
+            self._line.close()
 
     def _pump(self, control: socket.socket, pipes: list[tuple[int, Stream]]) -> Report:
         report, decoder = Report(), Decoder()
@@ -209,8 +213,8 @@ class Attempt:
                     self._on_access(access)
             case Started(pid=pid):
                 report.started = message
-                if self._terminal is not None:
-                    self._terminal.open()
+                if self._terminal is not None and self._line is not None:
+                    self._terminal.open(*inside_terminal.received(self._line))
                 if self._on_start is not None:
                     self._on_start(pid)
             case Finished():

@@ -8,16 +8,14 @@ import os
 import select
 import selectors
 import signal
-import socket
-import struct
+import sys
 import termios
 import threading
 import time
 import tty
 from typing import TYPE_CHECKING
 
-from sandbox.linux import terminal as inside
-from sandbox.linux.messages import Screen
+from sandbox import screens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,32 +25,12 @@ if TYPE_CHECKING:
 _CHUNK = 65536
 _TYPED = 4096
 _TIOCSIG = 0x40045436
-# what the kernel lets the other end send, to whatever is in the foreground
-_FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
+#: What the kernel lets the other end send, to whatever is in the foreground.
+FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 _END = b"\x04"
+# far more than a terminal holds; somebody who writes on and on holds it open
+_READS = 64
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
-
-
-def screen(caller: int | None, *, typed: bool) -> Screen:
-    """The size and modes of the caller's terminal, 24 by 80 without one.
-
-    Args:
-        caller: the terminal.
-        typed: whether what the task reads is typed there; anything else is not shown as it is read.
-    """
-    if caller is None:
-        return Screen()
-    rows, columns = _size(caller)
-    modes = termios.tcgetattr(caller)
-    if not typed:
-        modes[3] &= ~termios.ECHO
-    return Screen(rows=rows, columns=columns, modes=tuple(modes))
-
-
-def _size(caller: int) -> tuple[int, int]:
-    packed = fcntl.ioctl(caller, termios.TIOCGWINSZ, bytes(8))
-    rows, columns, _, _ = struct.unpack("HHHH", packed)
-    return int(rows), int(columns)
 
 
 @contextlib.contextmanager
@@ -83,7 +61,6 @@ class Terminal:
     finds the input at its end, as it would without a terminal.
 
     Args:
-        line: where the sandbox sends both ends of the terminal.
         stdin: a descriptor to read, all the bytes there are, or `None` for none.
         out: who hears and keeps what is shown, or a descriptor it is written to.
         caller: the terminal whose size it has.
@@ -92,14 +69,12 @@ class Terminal:
 
     def __init__(
         self,
-        line: socket.socket,
         *,
         stdin: int | bytes | None,
         out: Stream | int,
         caller: int | None,
         on_gone: Callable[[], object],
     ) -> None:
-        self._line = line
         self._source = stdin if isinstance(stdin, int) else None
         self._pending = stdin if isinstance(stdin, bytes) else b""
         self._out = out
@@ -114,27 +89,18 @@ class Terminal:
         # a signal handler may come in the middle of anything
         self._lock = threading.RLock()
 
-    def open(self) -> None:
-        """Take the ends over; the command is about to start, and nothing is typed before.
-
-        Raises:
-            OSError: they did not arrive.
-        """
-        self._line.settimeout(30.0)
-        word, fds, _, _ = socket.recv_fds(self._line, 16, inside.ENDS)
-        for fd in fds:
-            os.set_inheritable(fd, False)
-        if word != inside.WORD or len(fds) != inside.ENDS:
-            raise OSError("the sandbox sent no terminal")
-        self._master, self._slave = fds
-        os.set_blocking(self._master, False)
+    def open(self, master: int, slave: int) -> None:
+        """Take the ends over; the command is about to start, and nothing is typed before."""
+        with self._lock:
+            self._master, self._slave = master, slave
+        os.set_blocking(master, False)
         self.resize()
 
     def resize(self) -> None:
         """Take over the size of the caller's terminal."""
         with self._lock, contextlib.suppress(OSError):
             if self._caller is not None and self._master >= 0:
-                inside.resize(self._master, *_size(self._caller))
+                screens.resize(self._master, *screens.size(self._caller))
 
     def signal(self, number: int) -> bool:
         """Send what a key would, to the foreground group; false for what no key sends."""
@@ -142,7 +108,7 @@ class Terminal:
             self.resize()
             return True
         with self._lock, contextlib.suppress(OSError):
-            if self._master >= 0 and number in _FROM_THE_KEYBOARD:
+            if self._master >= 0 and number in FROM_THE_KEYBOARD:
                 fcntl.ioctl(self._master, _TIOCSIG, number)
                 return True
         return False
@@ -176,11 +142,10 @@ class Terminal:
         """Type the end of the input, unless what was typed waits to be read."""
         now = time.monotonic()
         if now >= self._next:
-            poll = select.poll()
-            poll.register(self._slave, select.POLLIN)
-            if not poll.poll(0):
-                self._pending = self._end_key()
-                self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+            with contextlib.suppress(OSError, termios.error):  # it was taken away, as macOS does at the command's end
+                if not _waits(self._slave):
+                    self._pending = self._end_key()
+                    self._pause = min(self._pause * 2, _LONGEST_PAUSE)
             self._next = now + self._pause
         return max(0.0, self._next - now)
 
@@ -197,7 +162,8 @@ class Terminal:
             self._serve(fd, events)
         return True
 
-    def _serve(self, fd: int, events: int) -> None:
+    def _serve(self, fd: int, events: int) -> bool:
+        """Whether something was shown."""
         if events & selectors.EVENT_WRITE and self._pending:
             with contextlib.suppress(OSError):  # full, or at its end, which reading tells
                 self._pending = self._pending[os.write(fd, self._pending) :]
@@ -205,13 +171,14 @@ class Terminal:
             try:
                 chunk = os.read(fd, _CHUNK)
             except BlockingIOError:
-                return
+                return False
             except OSError:  # every process that had it open is gone
                 chunk = b""
             if chunk:
                 self._show(chunk)
-            else:
-                self._hang_up()
+                return True
+            self._hang_up()
+        return False
 
     def _read_source(self, fd: int) -> None:
         try:
@@ -240,6 +207,10 @@ class Terminal:
     def finish(self) -> None:
         """Nothing inside lives any more: what was shown is there, and its end comes after it."""
         if self._slave >= 0:
+            # the last to close it waits on macOS until everything shown was read
+            for _ in range(_READS):
+                if self._master < 0 or not self._serve(self._master, selectors.EVENT_READ):
+                    break
             os.close(self._slave)
             self._slave = -1
 
@@ -247,10 +218,18 @@ class Terminal:
         """Let go of both ends."""
         self.finish()
         self._hang_up()
-        self._line.close()
 
     def _hang_up(self) -> None:
         with self._lock:
             master, self._master = self._master, -1
             if master >= 0:
                 os.close(master)
+
+
+def _waits(slave: int) -> bool:
+    """Whether something was typed that nobody has read."""
+    if sys.platform == "darwin":  # where poll knows no devices
+        return bool(select.select((slave,), (), (), 0)[0])
+    poll = select.poll()
+    poll.register(slave, select.POLLIN)
+    return bool(poll.poll(0))

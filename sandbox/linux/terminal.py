@@ -12,17 +12,19 @@ import struct
 import termios
 from typing import TYPE_CHECKING
 
+from sandbox import screens
+
 if TYPE_CHECKING:
     from sandbox.linux.messages import Screen
 
-#: What the executor is sent: the other end, and the task's own.
-ENDS = 2
-WORD = b"terminal"
+# what the executor is sent: the other end, and the task's own
+_ENDS = 2
+_WORD = b"terminal"
+_SECONDS = 30.0
 
 _PTMX = "/dev/pts/ptmx"
 _LOCK = 0x40045431  # TIOCSPTLCK
 _PEER = 0x5441  # TIOCGPTPEER
-_UTF8 = 0o40000  # IUTF8
 _NO_TTY = os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -39,28 +41,28 @@ def make(screen: Screen, line: int) -> list[int]:
     master = os.open(_PTMX, _NO_TTY)
     fcntl.ioctl(master, _LOCK, struct.pack("i", 0))
     slave = fcntl.ioctl(master, _PEER, _NO_TTY)
-    behave(slave, screen)
-    resize(master, screen.rows, screen.columns)
+    screens.behave(slave, screen.modes)
+    screens.resize(master, screen.rows, screen.columns)
     with socket.socket(fileno=os.dup(line)) as executor:
-        socket.send_fds(executor, [WORD], [master, slave])
+        socket.send_fds(executor, [_WORD], [master, slave])
     os.close(master)
     return [slave, slave, slave]
 
 
-def behave(slave: int, screen: Screen) -> None:
-    """As the caller's terminal does; without one as a new terminal does, but that it shows nothing of what is typed."""
-    modes = termios.tcgetattr(slave)
-    if screen.modes:
-        modes = [*screen.modes]
-    else:
-        modes[0] |= _UTF8
-        modes[3] &= ~termios.ECHO
-    termios.tcsetattr(slave, termios.TCSANOW, modes)
+def received(line: socket.socket) -> tuple[int, int]:
+    """Both ends of the terminal, in the executor.
 
-
-def resize(terminal: int, rows: int, columns: int) -> None:
-    """Give a terminal its size; the kernel tells the foreground group."""
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    Raises:
+        OSError: they did not arrive.
+    """
+    line.settimeout(_SECONDS)
+    word, fds, _, _ = socket.recv_fds(line, 16, _ENDS)
+    for fd in fds:
+        os.set_inheritable(fd, False)
+    if word != _WORD or len(fds) != _ENDS:
+        raise OSError("the sandbox sent no terminal")
+    master, slave = fds
+    return master, slave
 
 
 def become_controlling() -> None:

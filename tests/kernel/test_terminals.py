@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sandbox import Ready, Session
-from sandbox.linux.terminal import resize
+from sandbox.screens import resize
 from tests.kernel.conftest import Workspace, shown
 from tests.support.talks import Talk
 

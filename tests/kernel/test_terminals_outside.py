@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox import Session
-from sandbox.linux.terminal import resize
+from sandbox.screens import resize
 from tests.conftest import REPOSITORY
 from tests.support.talks import Desk
 

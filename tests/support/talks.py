@@ -10,7 +10,7 @@ import termios
 import threading
 from typing import Any
 
-from sandbox.linux.terminal import resize
+from sandbox.screens import resize
 
 _PATIENCE = 60.0
 
