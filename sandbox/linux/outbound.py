@@ -7,12 +7,14 @@ import socket
 from typing import TYPE_CHECKING
 
 from sandbox import domains
+from sandbox.linux import sockaddr
 from sandbox.network.policy import NOT_ALLOWED
 from sandbox.network.rules import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sandbox.contract import Access
     from sandbox.linux.observe import Recorder
     from sandbox.linux.sockaddr import Inet
     from sandbox.network.policy import Policy
@@ -49,8 +51,7 @@ class Outbound:
         """
         if code not in _REFUSALS or not sends:
             return
-        address = socket.inet_ntop(socket.AF_INET if len(target.packed) == 4 else socket.AF_INET6, target.packed)  # noqa: PLR2004  IPv4
-        name = self._names(address)
+        address, name = self._named(target)
         if target.loopback and name == address:
             # a server of its own that is not up yet is asked for again and again
             return
@@ -60,6 +61,29 @@ class Outbound:
         elif reason == NOT_ALLOWED and name == address:
             reason = f"{NOT_ALLOWED}: a literal address"
         self._tell(thread, name, target.port, code, reason)
+
+    def traced(self, access: Access) -> bool:
+        """Take a connection that came to nothing, as a tracer tells it; false for one to a socket with a path."""
+        host, _, port = access.asked.rpartition(":")
+        family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
+        try:
+            target = sockaddr.inet(socket.inet_pton(family, host.strip("[]")), int(port))
+        except (OSError, ValueError):
+            return False
+        code = getattr(errno, access.errno, 0)
+        if code == errno.EINPROGRESS and self._refused(target):
+            # nobody answers there, which its caller hears later
+            code = errno.ECONNREFUSED
+        self.ended(access.pid, target, code, sends=True)
+        return True
+
+    def _refused(self, target: Inet) -> bool:
+        _, name = self._named(target)
+        return bool(self._rules.refusal(domains.presented(name), target.port))
+
+    def _named(self, target: Inet) -> tuple[str, str]:
+        address = socket.inet_ntop(socket.AF_INET if len(target.packed) == 4 else socket.AF_INET6, target.packed)  # noqa: PLR2004  IPv4
+        return address, self._names(address)
 
     def _tell(self, thread: int, host: str, port: int, code: int, reason: str) -> None:
         asked = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -82,6 +82,11 @@ class Unspecified(NamedTuple):
 Address = Path | Abstract | Inet | Netlink | Unspecified
 
 
+def inet(packed: bytes, port: int) -> Inet:
+    """An address of 4 or 16 bytes."""
+    return Inet(packed[12:] if len(packed) > 4 and packed.startswith(_MAPPED) else packed, port)  # noqa: PLR2004  IPv4
+
+
 def parse(raw: bytes) -> Address:
     """A `struct sockaddr` of any family a task may have.
 
@@ -98,9 +103,7 @@ def parse(raw: bytes) -> Address:
     if family == AF_INET and len(raw) >= _INET_SIZE:
         return Inet(raw[4:8], int.from_bytes(raw[2:4], "big"))
     if family == AF_INET6 and len(raw) >= _INET6_SIZE:
-        packed = raw[8:24]
-        mapped = packed.startswith(_MAPPED)
-        return Inet(packed[12:] if mapped else packed, int.from_bytes(raw[2:4], "big"))
+        return inet(raw[8:24], int.from_bytes(raw[2:4], "big"))
     if family == AF_NETLINK and len(raw) >= _NETLINK_SIZE:
         return Netlink(*struct.unpack_from("<II", raw, 4))
     if family == AF_UNSPEC:

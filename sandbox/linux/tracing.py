@@ -24,6 +24,7 @@ import signal
 import time
 from typing import TYPE_CHECKING, NoReturn
 
+from sandbox.intents import Intent
 from sandbox.linux import bpf, kernel
 from sandbox.linux import filter as filters
 from sandbox.linux.messages import LOST
@@ -36,10 +37,11 @@ from sandbox.linux.walking import walk
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sandbox.contract import Access
     from sandbox.executed import Executed
-    from sandbox.intents import Intent
     from sandbox.linux.numbers import Architecture
     from sandbox.linux.observe import Recorder
+    from sandbox.linux.outbound import Outbound
 
 
 _ATTACH_SECONDS = 20.0
@@ -120,6 +122,7 @@ class Tracer:
         strace: absolute path.
         inside: a process in the task's namespaces but the pid one, as the host numbers it; it may end afterwards.
         recorder: is given what strace saw.
+        outbound: is given the dials among that.
         executed: names no task may write, wherever it may write.
 
     Attributes:
@@ -131,9 +134,10 @@ class Tracer:
 
     lost = LOST
 
-    def __init__(self, strace: str, inside: int, recorder: Recorder, executed: Executed) -> None:
+    def __init__(self, strace: str, inside: int, recorder: Recorder, outbound: Outbound, executed: Executed) -> None:
         self._strace = strace
         self._recorder = recorder
+        self._outbound = outbound
         self._places = _Places(executed)
         self._network = os.open(f"/proc/{inside}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         self._inner = os.open(f"/proc/{inside}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
@@ -249,8 +253,12 @@ class Tracer:
         return True
 
     def _take(self, parser: Parser, chunk: bytes) -> None:
-        for access in parser.feed(chunk):
-            self._recorder.traced(access)
+        self._tell(parser.feed(chunk))
+
+    def _tell(self, found: list[Access]) -> None:
+        for access in found:
+            if access.intent is not Intent.CONNECT or not self._outbound.traced(access):
+                self._recorder.traced(access)
 
     def close(self) -> None:
         """At the end, everything inside being gone: take what is left, and say what is missing."""
@@ -265,8 +273,7 @@ class Tracer:
         if self._open:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
-        for access in parser.finish():
-            self._recorder.traced(access)
+        self._tell(parser.finish())
         why = "" if parser.ended else "strace did not see the command end"
         if words := self._heard():
             why = f"strace said: {words}"

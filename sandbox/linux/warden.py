@@ -292,10 +292,12 @@ class Warden:
             self._fail(rest.decode("utf-8", "surrogateescape"))
 
     def _traced(self) -> Tracer:
-        from sandbox.linux.tracing import Tracer  # noqa: PLC0415  few runs have it
+        from sandbox.linux.outbound import Outbound  # noqa: PLC0415  few runs have it
+        from sandbox.linux.tracing import Tracer  # noqa: PLC0415  likewise
 
-        self._observer = "strace"
-        return Tracer(self._spec.tracer, self._anchor.inside, self._recorder, self._spec.executed)
+        self._observer, spec = "strace", self._spec
+        outbound = Outbound(spec.network, self._recorder, self._front.name)
+        return Tracer(spec.tracer, self._anchor.inside, self._recorder, outbound, spec.executed)
 
     def _attach(self, tracer: Tracer) -> bool:
         """Whether strace follows the command, which has not begun."""
@@ -305,7 +307,7 @@ class Warden:
             self._fail(str(error), transient=True)
             return False
 
-        def serve(_event: int) -> None:
+        def serve(_: int) -> None:
             if not tracer.serve():
                 self.unwatch(trace)
                 if not tracer.ended and self._outcome is None:

@@ -10,7 +10,7 @@ from sandbox.contract import Access, Intent
 from sandbox.intents import WRITE_INTENTS
 from sandbox.linux import syscalls
 from sandbox.linux.strace import text
-from sandbox.linux.strace.connections import connection
+from sandbox.linux.strace.connections import Datagrams, connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,6 +61,9 @@ class Calls:
     Args:
         noted: see `Parser`.
         miss: told why something could not be read.
+
+    Attributes:
+        datagrams: is told of each socket that is made.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Calls:
         self._places = places
         self._miss = miss
         self._noted = noted
+        self.datagrams = Datagrams()
         self._repeated: set[tuple[str, bytes]] = set()
 
     def moved(self, pid: int, process: Process, name: str, body: bytes) -> None:
@@ -103,7 +107,7 @@ class Calls:
 
     def failed(self, pid: int, process: Process, name: str, body: bytes, errno: str) -> Iterator[Access]:
         if name in CONNECTS:
-            target = connection(name, body)
+            target = None if self.datagrams.connects(name, body) else connection(name, body)
             if target is not None:
                 yield Access(
                     pid=pid,

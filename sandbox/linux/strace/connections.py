@@ -12,7 +12,12 @@ _FOUR = re.compile(rb'sa_family=AF_INET, sin_port=htons\((\d{1,5})\), sin_addr=i
 _SIX = re.compile(
     rb'sa_family=AF_INET6, sin6_port=htons\((\d{1,5})\),.{0,80}?inet_pton\(AF_INET6, "([0-9a-fA-F:.]{1,45})"'
 )
+_SOCKET = re.compile(rb"\d+<(socket:\[\d{1,20}\])>")
+_CONNECTED_ONLY = re.compile(rb"AF_INET6?, SOCK_(?:DGRAM|RAW)\b")
 _UNIX = re.compile(rb'sa_family=AF_UNIX, sun_path=("(?:[^"\\]|\\.){0,500}+")')
+
+#: Sockets remembered; the oldest are forgotten beyond it.
+SOCKETS = 20_000
 
 
 class Target(NamedTuple):
@@ -25,6 +30,36 @@ class Target(NamedTuple):
 
     asked: str
     path: str
+
+
+class Datagrams:
+    """Sockets that are connected only to learn which address this machine would use: nothing leaves by that.
+
+    They are known by the kernel's own number, which no copy of a descriptor changes; one that is not known counts as a
+    stream.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, None] = {}
+
+    def made(self, body: bytes, returned: bytes) -> None:
+        """A socket came to be.
+
+        Args:
+            body: the arguments of the call.
+            returned: the descriptor and its note.
+        """
+        found = _SOCKET.fullmatch(returned)
+        if found is None or _CONNECTED_ONLY.match(body) is None:
+            return
+        if len(self._known) >= SOCKETS:
+            del self._known[next(iter(self._known))]
+        self._known[found.group(1)] = None
+
+    def connects(self, call: str, body: bytes) -> bool:
+        """Whether a call connects one of them."""
+        found = _SOCKET.match(body)
+        return call == "connect" and found is not None and found.group(1) in self._known
 
 
 def connection(call: str, body: bytes) -> Target | None:

@@ -57,6 +57,7 @@ _MOVES = (b"chdir(", b"fchdir(")
 WATCHED = (
     *sorted(syscalls.CALLS),
     *CONNECTS,
+    "socket",
     "fchdir",
     "clone",
     "clone3",
@@ -195,6 +196,8 @@ class Parser:
                 self._told.add(line)
         elif line.startswith(_MOVES):
             self._calls.moved(pid, process, name, body)
+        elif name == "socket":
+            self._calls.datagrams.made(body, line.rpartition(b" = ")[2])
         elif name in syscalls.CALLS:
             found.extend(self._calls.succeeded(pid, process, name, body, result))
 

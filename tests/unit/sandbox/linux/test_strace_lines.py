@@ -391,6 +391,16 @@ def test_a_connection_that_came_to_nothing_names_its_target(call: str, asked: st
     assert (access.intent, access.asked, access.errno) == (Intent.CONNECT, asked, "ENETUNREACH")
 
 
+@pytest.mark.parametrize(("kind", "told"), [("SOCK_DGRAM|SOCK_CLOEXEC", 0), ("SOCK_STREAM", 1)])
+def test_a_datagram_socket_is_connected_without_anything_leaving(kind: str, told: int) -> None:
+    connect = '{sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("192.0.2.53")}, 16)'
+    accesses, _ = read(
+        f"1 socket(AF_INET, {kind}, IPPROTO_IP) = 3<socket:[77]>",
+        f"1 connect(9<socket:[77]>, {connect} = -1 ENETUNREACH (Network is unreachable)",
+    )
+    assert len(accesses) == told
+
+
 # the end, and what is none of strace's
 
 
