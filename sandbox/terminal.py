@@ -102,6 +102,13 @@ class Terminal:
             if self._caller is not None and self._master >= 0:
                 screens.resize(self._master, *screens.size(self._caller))
 
+    def foreground(self) -> int:
+        """The process group in the foreground; 0 for none."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._master >= 0:
+                return os.tcgetpgrp(self._master)
+        return 0
+
     def signal(self, number: int) -> bool:
         """Send what a key would, to the foreground group; false for what no key sends."""
         if number == signal.SIGWINCH:

@@ -119,7 +119,7 @@ def notes(mac: Mac, field: str, entry: Entry) -> Iterator[str]:
     elif field == "localBinding":
         yield "macOS: any port of this machine's loopback, whatever is listed, and a server may bind any address"
     elif field == "pty":
-        yield "macOS: the profile allows a terminal, but none is made there yet, so such a task is refused"
+        yield "macOS: the terminal is one of the machine's, made outside the sandbox, and hangs up with the command"
     elif field == "weakerNetworkIsolation":
         yield "macOS: programs in Go verify certificates through a service that may dial by itself"
     elif field in {"allowRead", "allowWrite"}:

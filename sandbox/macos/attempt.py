@@ -14,6 +14,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from sandbox import terminal as terminals
+from sandbox.macos import leading
 from sandbox.macos.tools import NESTED_WORDS
 from sandbox.streams import Stream
 
@@ -71,6 +73,8 @@ class Attempt:
         cwd: absolute.
         stdin: a descriptor, bytes, or `None` for an empty input.
         stdout: who hears and keeps what it writes, or a descriptor it writes to itself; likewise `stderr`.
+        pty: whether it gets a terminal: `stdin` is typed there, and all it shows is for `stdout`.
+        caller: the caller's terminal, whose size and modes that one has.
         timeout: seconds, or none; `grace`: seconds between TERM and KILL.
         on_start: called with its process number.
     """
@@ -87,6 +91,8 @@ class Attempt:
         timeout: float | None,
         grace: float,
         on_start: Callable[[int], object] | None,
+        pty: bool = False,
+        caller: int | None = None,
     ) -> None:
         self._command = command
         self._environment = dict(environment)
@@ -96,36 +102,40 @@ class Attempt:
         self._timeout = timeout
         self._grace = grace
         self._on_start = on_start
+        self._pty = pty
+        self._caller = caller
+        self._terminal: terminals.Terminal | None = None
         self._lock = threading.RLock()
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
         self._reaped = False
 
     def signal(self, number: int) -> None:
-        """Send a signal to the command's group, from any thread; nothing starts after `SIGKILL`."""
+        """Send a signal to the command's group, from any thread; nothing starts after `SIGKILL`.
+
+        What a key would send goes to whatever is in the foreground of its terminal, what ends it there as well.
+        """
         with self._lock:
             self._stopped = self._stopped or number == signal.SIGKILL
-            if self._process is not None and not self._reaped:
-                self._send(self._process.pid, number)
+            if self._process is None or self._reaped:
+                return
+            if self._terminal is not None and number == signal.SIGWINCH:
+                self._terminal.resize()
+                return
+            own = self._process.pid
+            front = (self._terminal.foreground() if self._terminal is not None else 0) or own
+            for group in {front} if number in terminals.FROM_THE_KEYBOARD else {own, front}:
+                self._send(group, number)
 
     def run(self) -> Ended:
         """Run to the end, and end what is left of its group."""
         began = time.monotonic()
         with contextlib.ExitStack() as stack:
-            given = _input(self._stdin, stack)
-            outputs = [one if isinstance(one, int) else subprocess.PIPE for one in self._streams]
+            start = self._on_a_terminal(stack) if self._pty else self._on_streams(stack)
             with self._lock:
                 if self._stopped:
                     return Ended(status=None, refused="the run was stopped before the command started")
-                process = subprocess.Popen(
-                    self._command,
-                    stdin=given,
-                    stdout=outputs[0],
-                    stderr=outputs[1],
-                    cwd=self._cwd,
-                    env=self._environment,
-                    start_new_session=True,
-                )
+                process = start()
                 self._process = process
             for pipe in (process.stdout, process.stderr):
                 if pipe is not None:
@@ -133,9 +143,47 @@ class Attempt:
             try:
                 if self._on_start is not None:
                     self._on_start(process.pid)
-                return self._pumped(process, began)
+                with terminals.raw(self._caller if self._pty and self._caller == self._stdin else None):
+                    return self._pumped(process, began)
             finally:
-                self._end(process)
+                self.signal(signal.SIGKILL)
+
+    def _on_streams(self, stack: contextlib.ExitStack) -> Callable[[], subprocess.Popen[bytes]]:
+        stdin = _input(self._stdin, stack)
+        stdout, stderr = (one if isinstance(one, int) else subprocess.PIPE for one in self._streams)
+        return lambda: subprocess.Popen(
+            self._command,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=self._cwd,
+            env=self._environment,
+            start_new_session=True,
+        )
+
+    def _on_a_terminal(self, stack: contextlib.ExitStack) -> Callable[[], subprocess.Popen[bytes]]:
+        master, slave = leading.ends(self._caller, self._stdin)
+        terminal = terminals.Terminal(
+            stdin=self._stdin,
+            out=self._streams[0],
+            caller=self._caller,
+            # as when the window of a terminal is closed
+            on_gone=lambda: self.signal(signal.SIGHUP),
+        )
+        terminal.open(master, slave)
+        stack.callback(terminal.close)
+        command, inherited = leading.led(self._command, self._environment, stack)
+        self._terminal = terminal
+        return lambda: subprocess.Popen(
+            command,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            cwd=self._cwd,
+            env=leading.ENVIRONMENT,
+            pass_fds=(inherited,),
+            start_new_session=True,
+        )
 
     def _pumped(self, process: subprocess.Popen[bytes], began: float) -> Ended:
         reading, writing = os.pipe()
@@ -145,9 +193,7 @@ class Attempt:
         try:
             timed_out = self._pump(process, reading, began)
         except BaseException:
-            with self._lock:
-                if not self._reaped:
-                    self._send(process.pid, signal.SIGKILL)
+            self.signal(signal.SIGKILL)
             raise
         finally:
             waiter.join()
@@ -157,7 +203,7 @@ class Attempt:
         tails = [one.tail() if isinstance(one, Stream) else b"" for one in self._streams]
         return Ended(
             status=status,
-            refused=_refused(status, *tails),
+            refused=_refused(status, b"", tails[0]) if self._pty else _refused(status, *tails),
             timed_out=timed_out,
             duration_ms=(time.monotonic() - began) * 1000,
             usage=usage,
@@ -180,46 +226,82 @@ class Attempt:
 
     def _pump(self, process: subprocess.Popen[bytes], ended: int, began: float) -> bool:
         """Move bytes until the command has ended and its pipes are dry; whether its time ran out."""
-        deadlines = [] if self._timeout is None else [(began + self._timeout, signal.SIGTERM)]
-        timed_out, drain = False, float("inf")
-        with selectors.DefaultSelector() as selector:
+        time_left = _TimeLeft(self._timeout, self._grace, began)
+        # macOS waits for terminals and files in no other way than `select`
+        kind = selectors.DefaultSelector if self._terminal is None else selectors.SelectSelector
+        with kind() as selector:
             selector.register(ended, selectors.EVENT_READ)
             for pipe, stream in zip((process.stdout, process.stderr), self._streams, strict=True):
                 if pipe is not None:
                     selector.register(pipe.fileno(), selectors.EVENT_READ, stream)
+            pause = self._watch(selector)
             while selector.get_map():
                 now = time.monotonic()
-                if now >= drain:
+                if now >= time_left.drain:
                     break
-                if deadlines and now >= deadlines[0][0]:
-                    _, number = deadlines.pop(0)
-                    timed_out = True
+                if number := time_left.due(now):
                     self.signal(number)
-                    if number == signal.SIGTERM:
-                        deadlines.append((now + self._grace, signal.SIGKILL))
                     continue
-                due = min([drain, *(when for when, _ in deadlines)])
-                for key, _ in selector.select(None if due == float("inf") else max(0.0, due - now)):
+                for key, events in selector.select(time_left.wait(now, pause)):
                     if key.data is None:
                         selector.unregister(ended)
-                        deadlines.clear()
-                        drain = time.monotonic() + _DRAIN_SECONDS
-                    elif chunk := os.read(key.fd, _CHUNK):
-                        key.data.take(chunk)
-                    else:
+                        time_left.ended()
+                        if self._terminal is not None:
+                            self._terminal.finish()
+                    elif not _moved(key, events):
                         selector.unregister(key.fd)
-        return timed_out
+                pause = self._watch(selector)
+        return time_left.ran_out
 
-    def _end(self, process: subprocess.Popen[bytes]) -> None:
-        with self._lock:
-            if not self._reaped:
-                self._send(process.pid, signal.SIGKILL)
+    def _watch(self, selector: selectors.BaseSelector) -> float | None:
+        return None if self._terminal is None else self._terminal.watch(selector)
 
     @staticmethod
     def _send(group: int, number: int) -> None:
         # on macOS a group of nothing but the dead answers with EPERM
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(group, number)
+
+
+class _TimeLeft:
+    """What is due when: TERM, KILL after a grace, and the end of waiting for what others still hold open."""
+
+    def __init__(self, timeout: float | None, grace: float, began: float) -> None:
+        self._signals = [] if timeout is None else [(began + timeout, signal.SIGTERM)]
+        self._grace = grace
+        self.ran_out = False
+        self.drain = float("inf")
+
+    def due(self, now: float) -> int:
+        """The signal to send now; 0 for none."""
+        if not self._signals or now < self._signals[0][0]:
+            return 0
+        _, number = self._signals.pop(0)
+        self.ran_out = True
+        if number == signal.SIGTERM:
+            self._signals.append((now + self._grace, signal.SIGKILL))
+        return number
+
+    def wait(self, now: float, pause: float | None) -> float | None:
+        """Seconds until something is due; `None` when nothing will be."""
+        due = min([self.drain, *(when for when, _ in self._signals)])
+        left = [] if due == float("inf") else [max(0.0, due - now)]
+        return min(left if pause is None else [*left, pause], default=None)
+
+    def ended(self) -> None:
+        """The command has: nothing is sent to it any more."""
+        self._signals.clear()
+        self.drain = time.monotonic() + _DRAIN_SECONDS
+
+
+def _moved(key: selectors.SelectorKey, events: int) -> bool:
+    """Take what is there; false at the end of a pipe."""
+    if isinstance(key.data, terminals.Terminal):
+        return key.data.ready(key.fd, events)
+    chunk = os.read(key.fd, _CHUNK)
+    if chunk:
+        key.data.take(chunk)
+    return bool(chunk)
 
 
 def _refused(status: int, stdout: bytes, stderr: bytes) -> str:

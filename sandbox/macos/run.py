@@ -102,11 +102,6 @@ class MacRun:
         observer = self._options.get("observer", "auto")
         if observer not in _OBSERVERS:
             raise NotStarted(f"there is no observer {observer!r} on macOS", hint="use auto, which is the log, or none")
-        if config.pty:
-            raise NotStarted(
-                "pty asks for a terminal, and none is made on macOS yet",
-                hint="remove pty from the sandbox block, or run the task on Linux",
-            )
         cwd = self._options.get("cwd") or config.project
         if not os.path.isdir(cwd):
             raise NotStarted(f"the working directory {cwd} is gone", hint="restore it, or run the task elsewhere")
@@ -167,6 +162,8 @@ class MacRun:
             timeout=options.get("timeout"),
             grace=GRACE,
             on_start=options.get("on_start"),
+            pty=self._request.config.pty,
+            caller=options.get("terminal"),
         )
         with self._lock:
             self._attempt = attempt

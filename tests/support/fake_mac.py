@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sandbox.request import Request
 
 _EXEC = """#!{python} -IS
-import json, os, re, sys
+import json, os, re, signal, sys
 state = {state!r}
 profile, command = sys.argv[2], sys.argv[3:]
 assert sys.argv[1] == "-p", sys.argv
@@ -50,6 +50,8 @@ with open(state + "/log", "a", encoding="utf-8") as file:
         file.write(json.dumps(record) + "\\n")
 if found and profile.startswith("(version 1)(allow default)"):
     sys.exit(1)
+for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
+    signal.signal(number, signal.SIG_DFL)
 os.execv(command[0], command)
 """
 

@@ -141,13 +141,6 @@ def test_a_command_that_ends_as_sandbox_exec_might_keeps_its_status(mac: FakeMac
     assert (result.exit_code, result.started) == (71, True)
 
 
-def test_a_terminal_that_is_not_made_is_refused_by_name(mac: FakeMac, project: Path) -> None:
-    result = _run(mac, project, "touch ran", {"pty": True})
-    assert result.exit_code == 125
-    assert "pty" in result.refusals[0]
-    assert not (project / "ran").exists()
-
-
 def test_time_runs_out_and_the_group_ends(mac: FakeMac, project: Path) -> None:
     result = _run(mac, project, "sleep 1000 & echo $!; wait", timeout=0.2)
     assert (result.exit_code, result.timed_out) == (124, True)
@@ -212,7 +205,7 @@ def test_no_linux_room_is_needed_on_macos(mac: FakeMac, project: Path) -> None:
         "from sandbox.macos import tools; import sandbox\n"
         f"mac = FakeMac(Path({str(mac.state)!r})); tools.SYSTEM = mac.tools\n"
         f"project = Path({str(project)!r})\n"
-        "request = mac_request(project, project.parents[1] / 'temp', workspace=project.parent)\n"
+        "request = mac_request(project, project.parents[1] / 'temp', workspace=project.parent, pty=True)\n"
         "with sandbox.Session() as session:\n"
         "    assert session.run(request, command='true').exit_code == 0\n"
         "print([name for name in sys.modules if name.startswith('sandbox.linux')])\n"
