@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import make_tree
+from tests.kernel.conftest import shown
+from tests.support import installed
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.conftest import Tree
     from tests.kernel.conftest import Workspace
 
@@ -98,11 +102,39 @@ def test_a_configure_script_and_make(project: Workspace) -> None:
         project.passes("make && ./out/main", read=["."], write=["out/"])
 
 
+def _quiet(project: Workspace) -> dict[str, str]:
+    # as in CI: without it npm asks the registry for a newer npm, which the network's lists refuse
+    return {"npm_config_update_notifier": "false", "npm_config_cache": str(project.project / "out"), "CI": "1"}
+
+
 @_needs("npm", "node")
 def test_npm_test(project: Workspace) -> None:
-    # as in CI: without it npm asks the registry for a newer npm, which the network's lists refuse
-    quiet = {"npm_config_update_notifier": "false", "npm_config_cache": str(project.project / "out"), "CI": "1"}
-    assert "pass 1" in project.passes("npm test", read=["."], write=["out/"], env=quiet)
+    assert "pass 1" in project.passes("npm test", read=["."], write=["out/"], env=_quiet(project))
+
+
+_FLAT = """
+export default [{ files: ["src/**/*.js"], rules: { "no-unused-vars": "error" } }];
+"""
+
+
+@pytest.fixture(scope="session")
+def eslint_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return installed.eslint(tmp_path_factory.mktemp("eslint"))
+
+
+def test_eslint(project: Workspace, eslint_modules: Path) -> None:
+    shutil.copytree(eslint_modules, project.project / "node_modules", symlinks=True, copy_function=os.link)
+    make_tree(project.project, {"eslint.config.mjs": _FLAT, "src/cart.js": "export const total = 1;\n"})
+    narrow = ["src", "eslint.config.*", "package.json", "node_modules"]
+    for command, read, write in (("node_modules/.bin/eslint src", narrow, []), ("npx eslint src", ["."], ["out/"])):
+        (project.project / "src" / "wrong.js").unlink(missing_ok=True)
+        quiet = _quiet(project)
+        assert project.passes(command, read=read, write=write, env=quiet) == ""
+        make_tree(project.project, {"src/wrong.js": "const unused = 1;\n"})
+        result = project.run(command, read=read, write=write, env=quiet)
+        assert (result.exit_code, result.command_exit_code, result.violations) == (1, 1, ()), shown(result)
+        assert (result.trace, result.fix) == ("complete", None), shown(result)
+        assert b"no-unused-vars" in result.stdout, shown(result)
 
 
 def test_pytest(project: Workspace) -> None:

@@ -22,6 +22,9 @@ WORKSPACES = Path(__file__).resolve().parents[2] / "fixtures" / "workspaces"
 PNPM = "pnpm@10.34.9"
 UV = "uv==0.13.9"
 PYTEST = "pytest==8.4.2"
+# the last that runs on Debian 12's node 18
+ESLINT = "eslint@9.39.1"
+_ESLINT_NODE = (18, 18)
 
 #: What running a workspace leaves in it, and no copy takes along.
 _LEFT = shutil.ignore_patterns("node_modules", "__pycache__", ".venv")
@@ -135,6 +138,19 @@ def pnpm_install(target: Path) -> Installed:
     options = ("--frozen-lockfile", "--ignore-scripts", "--store-dir", str(target / "store"))
     did("node", program, "install", *options, cwd=made.root, CI="1")
     return made
+
+
+def eslint(target: Path) -> Path:
+    """The `node_modules` that npm makes of eslint alone; skips where npm or node is missing or too old."""
+    for program in ("npm", "node"):
+        if shutil.which(program) is None:
+            pytest.skip(f"not installed: {program}")
+    (target / "package.json").write_text('{"name": "shop", "private": true}\n', encoding="utf-8")
+    version = did("node", "--version", cwd=target).strip()
+    if tuple(map(int, version.lstrip("v").split(".")[:2])) < _ESLINT_NODE:
+        pytest.skip(f"{ESLINT} needs node {'.'.join(map(str, _ESLINT_NODE))}, this is {version}")
+    did("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ESLINT, cwd=target)
+    return target / "node_modules"
 
 
 def uv_sync(target: Path) -> Installed:
