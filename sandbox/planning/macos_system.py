@@ -106,6 +106,8 @@ DEVICES = (
     "/dev/random",
     "/dev/urandom",
 )
+# CODEX: the kernel marks those the task makes itself, so that no terminal of the user's is opened for writing
+_TERMINALS = "^/dev/ttys[0-9]+$"
 _DESCRIPTORS = ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd")
 
 #: What a hermetic task finds of the machine: the system's volumes and what is configured for it.
@@ -211,9 +213,13 @@ def own(
     if config.weaker_network_isolation:
         yield _lookup((TRUST,), "weakerNetworkIsolation")
     if config.pty:
-        terminals = (At(path="/dev/ptmx"), Expression(text="^/dev/tty[^/]*$", about="terminals"))
+        made = _plain("require-all", _plain("regex", _TERMINALS), _plain("extension", "com.apple.sandbox.pty"))
+        terminals = (At(path="/dev/ptmx"), made)
         yield Rule(action="allow", operations=("pseudo-tty",), origin=_PTY)
         yield Rule(action="allow", operations=(READ, WRITE, "file-ioctl"), filters=terminals, origin=_PTY)
+        # the task's own was made outside, and has no such mark; it is inherited open, and asked what it is
+        every = (Expression(text=_TERMINALS, about="terminals"),)
+        yield Rule(action="allow", operations=("file-ioctl",), filters=every, origin=_PTY)
 
 
 def _network(operation: str, end: str, addresses: Iterable[str], origin: Origin) -> Rule:

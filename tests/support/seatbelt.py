@@ -220,6 +220,7 @@ _FILTERS = frozenset(
         "remote",
         "unix-socket",
         "path-regex",
+        "extension",
     ]
 )
 

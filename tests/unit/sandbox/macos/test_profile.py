@@ -235,8 +235,21 @@ def test_system_information_and_services_by_name() -> None:
 def test_a_terminal_of_its_own() -> None:
     assert _profile(pty=True).allows("pseudo-tty")
     assert _profile(pty=True).allows("file-ioctl", "/dev/ttys004")
+    assert _profile(pty=True).allows("file-write-data", "/dev/ptmx")
+    assert _profile(pty=True).allows("file-write-data", "/dev/tty")
     assert not _profile().allows("pseudo-tty")
     assert not _profile().allows("file-ioctl", "/dev/ttys004")
+
+
+def test_no_terminal_of_somebody_else_is_opened_for_writing() -> None:
+    profile = _profile(pty=True)
+    assert not profile.allows("file-write-data", "/dev/ttys004")
+    made = [
+        rule
+        for rule in profile.rules
+        if any(one[0] == "require-all" and "com.apple.sandbox.pty" in str(one) for one in rule.filters)
+    ]
+    assert [rule.operations for rule in made] == [("file-read*", "file-write*", "file-ioctl")]
 
 
 @pytest.mark.parametrize("field", ["system_info", "mach_lookup"])
