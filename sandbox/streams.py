@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 #: Of each stream at most this many bytes are kept in a result.
 CAPTURE_LIMIT = 16 << 20
+#: Of its end, kept or not, at least so many; how the command cut them into writes does not matter.
+TAIL_LIMIT = 64 << 10
 
 
 @dataclass(slots=True)
@@ -20,11 +22,13 @@ class Stream:
     keep: bool = True
     _kept: bytearray = field(default_factory=bytearray)
     _dropped: int = 0
-    _last: tuple[bytes, ...] = ()
+    _last: bytearray = field(default_factory=bytearray)
 
     def take(self, chunk: bytes) -> None:
         """One chunk, in order."""
-        self._last = (*self._last[-1:], chunk)
+        self._last += chunk
+        if len(self._last) > 4 * TAIL_LIMIT:
+            del self._last[:-TAIL_LIMIT]
         if self.keep:
             room = CAPTURE_LIMIT - len(self._kept)
             self._kept += chunk[:room]
@@ -33,8 +37,8 @@ class Stream:
             self.heard(chunk)
 
     def tail(self) -> bytes:
-        """The last two chunks."""
-        return b"".join(self._last)
+        """The end of what came."""
+        return bytes(self._last[-TAIL_LIMIT:])
 
     def kept(self) -> bytes:
         """What was kept, with a notice where something was not."""

@@ -89,6 +89,14 @@ def test_a_path_the_output_calls_missing(shop: Workspace) -> None:
     assert shop.run(_python(tool.replace("base.toml", "none.toml")), read=["lib"]).hints == ()
 
 
+def test_a_message_written_in_pieces_is_read_whole(quick_shop: Workspace) -> None:
+    pieces = ("tool: ", "../../base.toml", ": No such", " file", " or", " directory", "\n")
+    program = f"import os, sys, time\nfor p in {pieces}: os.write(2, p.encode()); time.sleep(0.02)\nsys.exit(1)"
+    assert '"../../base.toml"' in _told(
+        quick_shop.run(_python(program), read=["lib"]), "called ../../base.toml missing"
+    )
+
+
 def test_a_write_to_a_shared_temporary_directory(shop: Workspace) -> None:
     result = shop.run("echo x > /var/tmp/vxconf-shared.log", read=["lib"])
     assert "$TMPDIR" in _told(result, "/var/tmp/vxconf-shared.log")

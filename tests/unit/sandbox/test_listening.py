@@ -9,7 +9,7 @@ import pytest
 
 from sandbox import listening
 from sandbox.listening import listens
-from sandbox.streams import Stream
+from sandbox.streams import TAIL_LIMIT, Stream
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,12 @@ def test_a_table_that_cannot_be_read_says_nothing(table: str, tmp_path_factory: 
     assert not listening._listens(str(path.parent / "gone"), 80)
 
 
-def test_the_last_two_chunks_are_kept_whether_or_not_the_rest_is() -> None:
-    for keep in (True, False):
-        stream = Stream(None, keep)
-        assert stream.tail() == b""
-        for chunk in (b"a", b"b", b"c"):
-            stream.take(chunk)
-        assert stream.tail() == b"bc"
+@pytest.mark.parametrize("size", [1, 7, 1 << 16, 1 << 20])
+@pytest.mark.parametrize("keep", [True, False])
+def test_the_end_is_kept_however_it_was_cut_into_writes(size: int, *, keep: bool) -> None:
+    stream = Stream(None, keep)
+    assert stream.tail() == b""
+    printed = b"".join(b"%07d\n" % number for number in range(3 * TAIL_LIMIT // 8 if size < 8 else 1 << 18))
+    for at in range(0, len(printed), size):
+        stream.take(printed[at : at + size])
+    assert stream.tail() == printed[-TAIL_LIMIT:]
