@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TYPE_CHECKING
 
@@ -61,4 +62,8 @@ def strace(workspace: str) -> str:
 
 def again(finished: Finished | None) -> bool:
     """Whether an attempt says nothing of its command, since strace itself failed under it."""
-    return finished is not None and finished.incomplete == LOST and not finished.timed_out
+    if finished is None or finished.timed_out:
+        return False
+    # without a tracer the kernel answers a watched call so: the command's own execution is one
+    unexecuted = bool(finished.incomplete) and finished.exec_errno == errno.ENOSYS
+    return unexecuted or finished.incomplete == LOST

@@ -65,7 +65,8 @@ def test_nothing_beside_a_name_is_read_or_changed(held: Box, edited: bool) -> No
     assert (result.exit_code, result.trace) == (1, "complete"), shown(result)
     found = violated(result, held.project)
     assert {("read", "secret.txt"), ("write", "secret.txt"), ("write", "code.py")} <= found, shown(result)
-    assert {path for _, path in found} == {"secret.txt", "code.py"}
+    # a hard link of what is laid over cannot be made, whatever it would be called
+    assert {path for _, path in found} - {"second"} == {"secret.txt", "code.py"}
 
 
 def test_a_task_that_races_itself_finds_what_is_laid_over(held: Box) -> None:

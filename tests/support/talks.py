@@ -68,7 +68,9 @@ class Desk(Talk):
     def on(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
         """Start a program with this terminal as its own; its number is that of the returned process."""
         streams = {"stdin": self.near, "stdout": self.near, "stderr": self.near}
-        started: subprocess.Popen[bytes] = subprocess.Popen(("setsid", "--ctty", *command), **{**streams, **options})
+        # whoever runs the tests may ignore signals, as nohup and a shell's `&` do
+        words = ("env", "--default-signal", "setsid", "--ctty", *command)
+        started: subprocess.Popen[bytes] = subprocess.Popen(words, **{**streams, **options})
         self._started.append(started)
         return started
 
