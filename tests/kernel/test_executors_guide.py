@@ -30,7 +30,6 @@ def test_every_block_of_the_guide_does_what_it_says(workspace_factory: Callable[
         check=False,
         capture_output=True,
         text=True,
-        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(REPOSITORY.parent), "PYTHONPATH": str(REPOSITORY)},
         timeout=120,
     )
     assert (done.returncode, done.stderr) == (0, "")

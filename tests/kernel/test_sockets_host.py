@@ -150,12 +150,12 @@ def test_what_is_no_socket_or_missing_or_asked_by_every_program_is_no_news(shop:
     program = f"""
         import pwd
         print(code(connect, {str(outside / "file")!r}), code(connect, {str(outside / "none")!r}))
-        print(code(connect, "\\0of the host's"))
+        print(code(connect, "\\0" + {str(outside)!r}))
         pwd.getpwall()
         import syslog
         syslog.syslog("a line")
     """
-    with _listening("\0of the host's") as server:
+    with _listening(f"\0{outside}") as server:
         result = _run(shop, program)
         assert _untouched(server)
     assert result.stdout.split() == [b"ECONNREFUSED", b"ENOENT", b"ECONNREFUSED"]

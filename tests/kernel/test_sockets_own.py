@@ -79,7 +79,8 @@ def test_a_listener_by_every_name_of_its_place(shop: Workspace, kind: str) -> No
             folder = os.open("deep", os.O_PATH)
             names = ["deep/s", "./deep/../deep/s", place + "/deep/s", "link/s", place + "/link/s",
                      f"/proc/self/fd/{{folder}}/s", f"/proc/{{os.getpid()}}/cwd/deep/s", "/proc/self/cwd/link/s"]
-            for name in names:
+            # an address holds no more
+            for name in (name for name in names if len(name) < 108):
                 one = sock({kind}, name)
                 other, _ = listener.accept()
                 one.send(name.encode())
