@@ -130,7 +130,8 @@ class Supervisor:
         """End what wardens left behind, which is this process's own by now."""
         children = _children()
         _end(children - self._wardens)
-        self._wardens &= children
+        # the kernel's list leaves one out when another ends while it is read
+        self._wardens = {pid for pid in self._wardens if pid in children or os.path.exists(f"/proc/{pid}")}
 
     def _patience(self) -> float | None:
         """How long to wait for a request, in milliseconds."""

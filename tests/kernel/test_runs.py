@@ -245,7 +245,7 @@ def test_processes_nobody_waited_for_count_for_cpu_and_memory(shop: Workspace, *
 @pytest.mark.parametrize("option", [{"observer": "none"}])
 def test_without_an_observer_walls_stand_and_the_result_says_so(quick_shop: Workspace, option: dict[str, str]) -> None:
     result = quick_shop.run("cat lib/cart.py; cat notes.md || true", read=["lib"], **option)
-    assert (result.exit_code, result.stdout, result.violations) == (0, b"cart\n", ())
+    assert (result.exit_code, result.stdout, result.violations) == (0, b"cart\n", ()), shown(result)
     assert (result.observer, result.trace, result.protections.observer) == ("none", "none", "off")
     assert result.trace_reason
 
