@@ -131,6 +131,7 @@ LINKS = ("/", "/Library", "/Library/Developer", "/etc", "/private", "/private/va
 
 _STARTS = Origin(reason="a process needs it to start")
 _OUTSIDE = Origin(reason="what is outside the workspace may be read")
+_OTHERS = Origin(reason="other windows' terminals stay theirs")
 _DEVICE = Origin(reason="devices that keep nothing")
 _PTY = Origin(field="pty")
 _FRONT = Origin(reason="the task's own front, which has the network's lists")
@@ -168,6 +169,9 @@ def start(*, hermetic: bool) -> Iterator[Rule]:
         yield Rule(action="allow", operations=(READ, EXEC), filters=system, origin=_STARTS)
     else:
         yield Rule(action="allow", operations=(READ, EXEC), origin=_OUTSIDE)
+    # there is one /dev for all: what somebody types in another window is nobody else's
+    every = (Expression(text=_TERMINALS, about="terminals"),)
+    yield Rule(action="deny", operations=("file-read-data",), filters=every, origin=_OTHERS)
 
 
 def devices() -> Iterator[Rule]:

@@ -236,6 +236,8 @@ def test_a_terminal_of_its_own() -> None:
     assert _profile(pty=True).allows("pseudo-tty")
     assert _profile(pty=True).allows("file-ioctl", "/dev/ttys004")
     assert _profile(pty=True).allows("file-write-data", "/dev/ptmx")
+    for profile in (_profile(), _profile(pty=True), _profile(hermetic=True)):
+        assert not profile.allows("file-read-data", "/dev/ttys004")
     assert _profile(pty=True).allows("file-write-data", "/dev/tty")
     assert not _profile().allows("pseudo-tty")
     assert not _profile().allows("file-ioctl", "/dev/ttys004")
