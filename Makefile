@@ -7,7 +7,7 @@
 VENV = .venv
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.installed
-PYTEST = SOURCE_TREE_MUST_STAY_CLEAN=1 $(BIN)/python -m pytest -p no:cacheprovider
+PYTEST = SOURCE_TREE_MUST_STAY_CLEAN=1 $(BIN)/python scripts/pytest-again
 PARALLEL = -n auto --dist loadgroup
 
 help:
