@@ -22,6 +22,7 @@ help:
 	@echo "make mac            (on a Mac) tests of profiles in the system's own hands"
 	@echo "make ordinary-user  (as root) the same once more without privileges"
 	@echo "make bench          prints ratios, asserts nothing"
+	@echo "make soak           thousands of runs, then every part killed at random moments"
 	@echo "make docs           generate docs and validators from the schema"
 	@echo "make clean          remove the virtual environment and caches"
 
@@ -56,6 +57,10 @@ contracts: $(INSTALLED)
 
 fresh: $(INSTALLED)
 	$(BIN)/python scripts/generate --check
+
+soak: test-tools
+	$(BIN)/python tests/soak/run.py
+	$(BIN)/python tests/soak/crashes.py
 
 docs: $(INSTALLED)
 	$(BIN)/python scripts/generate
