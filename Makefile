@@ -2,7 +2,7 @@
 
 .POSIX:
 .NOTPARALLEL:
-.PHONY: help run test lint types contracts fresh unit kernel mac ordinary-user bench docs clean test-tools
+.PHONY: help run test lint types contracts fresh unit kernel mac ordinary-user bench soak docs clean test-tools
 
 VENV = .venv
 BIN = $(VENV)/bin
