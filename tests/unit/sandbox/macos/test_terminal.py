@@ -100,11 +100,9 @@ def test_the_variables_are_the_commands_and_nothing_of_what_led_it_there(mac: Ma
 
 
 def test_a_signal_nobody_asked_for_is_not_ignored(mac: Mac) -> None:
-    assert mac.run("yes | head -n1; grep SigIgn /proc/self/status").stdout.split() == [
-        b"y",
-        b"SigIgn:",
-        b"0000000000000000",
-    ]
+    line, _, ignored = mac.run("yes | head -n1; grep SigIgn /proc/self/status").stdout.split()
+    # those above 31 are the C library's own
+    assert (line, int(ignored, 16) & 0x7FFFFFFF) == (b"y", 0)
 
 
 def test_every_reader_finds_what_is_left_and_then_the_end(mac: Mac) -> None:
