@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
+import subprocess
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +13,7 @@ import pytest
 
 from sandbox import NotReady, Ready, Session
 from sandbox.errors import SandboxError
+from sandbox.serving import listens
 from tests.conftest import make_tree
 from tests.kernel.conftest import SHOP, Workspace, shown, violated
 
@@ -133,6 +137,14 @@ def test_an_event_loop_waits_without_standing_still(shop: Workspace) -> None:
         return (await server.astop()).exit_code
 
     assert asyncio.run(wait()) == 7
+
+
+def test_a_port_of_the_hosts_is_not_a_gone_servers() -> None:
+    gone = subprocess.Popen(("true",))
+    gone.wait()
+    with socket.create_server(("127.0.0.1", 0)) as host:
+        assert listens(os.getpid(), host.getsockname()[1])
+        assert not listens(gone.pid, host.getsockname()[1])
 
 
 def test_an_expression_that_is_none_is_refused_before_anything_starts(shop: Workspace) -> None:
