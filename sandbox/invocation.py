@@ -16,7 +16,7 @@ from sandbox.host import HostFiles, Snapshot
 from sandbox.judge.verdict import Judge
 from sandbox.linux.messages import Screen, Spec
 from sandbox.network import policies
-from sandbox.options import GRACE, executable
+from sandbox.options import GRACE, Runner, executable
 from sandbox.planning import linux
 from sandbox.planning.names import Granted
 from sandbox.running import Attempt, Report
@@ -27,8 +27,8 @@ from sandbox.tools import find_bwrap
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.contract import Access, ResolvedSandboxConfig, RunResult, Violation
-    from sandbox.options import RunOptions, Signalled
+    from sandbox.contract import Access, RunResult, Violation
+    from sandbox.options import RunOptions
     from sandbox.planning.model import Plan
     from sandbox.request import Request
 
@@ -37,18 +37,8 @@ if TYPE_CHECKING:
 _WITHOUT_ANSWERS = ("none", "strace")
 
 
-class Runner(Protocol):
-    """The part of a session a run needs."""
-
-    @property
-    def declared(self) -> tuple[ResolvedSandboxConfig, ...]:
-        """The tasks whose lists `network = true` reaches."""
-
-    def enter(self, attempt: Signalled) -> None:
-        """The session's signals reach the attempt from now on."""
-
-    def leave(self, attempt: Signalled) -> None:
-        """The attempt has ended."""
+class Host(Runner, Protocol):
+    """The part of a session a run behind a warden needs."""
 
     def hand_over(self, bwrap: str, fds: list[int]) -> None:
         """Give a warden the control socket and the three standard streams."""
@@ -57,7 +47,7 @@ class Runner(Protocol):
 class Run:
     """One call of `Session.run`: at most two attempts, and what surrounds them."""
 
-    def __init__(self, session: Runner, request: Request, command: str, options: RunOptions) -> None:
+    def __init__(self, session: Host, request: Request, command: str, options: RunOptions) -> None:
         self._session = session
         self._request = request
         self._command = " ".join((command, *map(shlex.quote, options.get("args", ()))))

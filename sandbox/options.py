@@ -9,7 +9,7 @@ from sandbox.errors import NotStarted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from sandbox.contract import RunResult, Violation
+    from sandbox.contract import ResolvedSandboxConfig, RunResult, Violation
 
 #: Seconds between TERM and KILL.
 GRACE = 5.0
@@ -82,3 +82,17 @@ def executable(command: str, variables: Mapping[str, str]) -> None:
             raise NotStarted(f"{name!r} cannot be the name of a variable", hint="rename it")
         if "\0" in value:
             raise NotStarted(f"the variable {name} holds a NUL character", hint="remove the character")
+
+
+class Runner(Protocol):
+    """The part of a session a run needs."""
+
+    @property
+    def declared(self) -> tuple[ResolvedSandboxConfig, ...]:
+        """The tasks whose lists `network = true` reaches."""
+
+    def enter(self, attempt: Signalled) -> None:
+        """The session's signals reach the attempt from now on."""
+
+    def leave(self, attempt: Signalled) -> None:
+        """The attempt has ended."""

@@ -7,7 +7,7 @@ import secrets
 import shlex
 import signal
 import threading
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from sandbox import environment, making, outcome, surroundings, temporary
 from sandbox.errors import NotStarted, SandboxError
@@ -25,29 +25,15 @@ from sandbox.streams import Stream
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.contract import ResolvedSandboxConfig, RunResult, Violation
+    from sandbox.contract import RunResult, Violation
     from sandbox.macos.attempt import Ended
     from sandbox.macos.log import Denial
     from sandbox.macos.tools import Tools
-    from sandbox.options import RunOptions, Signalled
+    from sandbox.options import Runner, RunOptions
     from sandbox.planning.macos_model import MacPlan
     from sandbox.request import Request
 
 _OBSERVERS = ("auto", "none")
-
-
-class Runner(Protocol):
-    """The part of a session a run needs."""
-
-    @property
-    def declared(self) -> tuple[ResolvedSandboxConfig, ...]:
-        """The tasks whose lists `network = true` reaches."""
-
-    def enter(self, attempt: Signalled) -> None:
-        """The session's signals reach the attempt from now on."""
-
-    def leave(self, attempt: Signalled) -> None:
-        """The attempt has ended."""
 
 
 class MacRun:
