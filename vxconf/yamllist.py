@@ -1,7 +1,7 @@
 """One list of plain strings out of a YAML file, and a refusal of everything else YAML can say there.
 
 The only thing wanted of YAML is the `packages` list of `pnpm-workspace.yaml`: a parser would be a
-dependency and 20 ms of every check for that.
+dependency, and time in every check, for that.
 """
 
 from __future__ import annotations

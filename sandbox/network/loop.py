@@ -1,8 +1,8 @@
 """EFFECT: coroutines over sockets that never block: what a front is made of.
 
-asyncio would do the same, but importing it takes longer than all else in a process as short-lived as a task. Sockets are
-watched once each: a call is tried first and waits only when it would block, so an event for which nobody waits is
-one that the next try will meet by itself.
+asyncio would do the same, but importing it takes longer than all else in a process as short-lived as a task. Sockets
+are watched once each: a call is tried first and waits only when it would block, so an event for which nobody waits
+is one that the next try will meet by itself.
 """
 
 from __future__ import annotations
