@@ -215,10 +215,7 @@ class Recorder:
             access.asked,
             access.path,
             follows=access.follows,
-            creates=access.creates,
             errno=access.errno,
-            refused=access.refused,
-            reason=access.reason,
             # as it was at the call: by now it may be what the call made
             exists=access.exists,
         )

@@ -102,8 +102,7 @@ class Calls:
                 path = self._walk(pid, named)
                 intent = Intent.WRITE if named.intent in (Intent.OPEN, Intent.CREATE) else named.intent
                 if intent in WRITE_INTENTS and self._places.changes(name, intent, path):
-                    # nobody was there to refuse it: it counts as if somebody had
-                    yield self._access(pid, name, named, path, intent=intent, errno="", refused=True)
+                    yield self._access(pid, name, named, path, intent=intent, errno="")
 
     def failed(self, pid: int, process: Process, name: str, body: bytes, errno: str) -> Iterator[Access]:
         if name in CONNECTS:
@@ -232,9 +231,7 @@ class Calls:
                 way = "/".join(parts[:index])
                 yield self._places.walk(pid, way, base="/", follows=True, root="/")
 
-    def _access(
-        self, pid: int, operation: str, named: _Named, path: str, *, intent: Intent, errno: str, refused: bool = False
-    ) -> Access:
+    def _access(self, pid: int, operation: str, named: _Named, path: str, *, intent: Intent, errno: str) -> Access:
         return Access(
             pid=pid,
             operation=operation,
@@ -245,5 +242,4 @@ class Calls:
             exists=(bool(errno) or intent not in NEW) and self._places.exists(path),
             errno=errno,
             follows=named.follows,
-            refused=refused,
         )
