@@ -9,15 +9,14 @@ from __future__ import annotations
 import errno as errors
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sandbox.contract import Access, Intent
 from sandbox.executed import Executed
-from sandbox.linux import sockaddr, syscalls
-from sandbox.linux.walking import walk
+from sandbox.linux import asking, syscalls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from sandbox.linux.holding import Holding
     from sandbox.linux.notification import Notification
@@ -28,33 +27,8 @@ DISTINCT_LIMIT = 100_000
 #: Characters of their paths remembered of one run; likewise.
 TEXT_LIMIT = 32 << 20
 
-_PATH_MAX = 4096
-_RESOLVE_IN_ROOT = 0x10
 # a caller that is being signalled, read again after so many seconds
 _TRIES, _PAUSE = 50, 0.0001
-
-
-class _Named(NamedTuple):
-    """One path of a call.
-
-    Attributes:
-        asked: as spelled.
-        spelled: made absolute, but not normalized.
-        path: with no link left.
-        follows: whether a link in the last place is followed.
-        creates: whether it is an open that makes what is not there.
-    """
-
-    asked: str
-    spelled: str
-    path: str
-    intent: Intent
-    follows: bool
-    creates: bool = False
-
-
-class Gone(Exception):
-    """The caller went away while it was being read."""
 
 
 class Recorder:
@@ -109,8 +83,8 @@ class Recorder:
         answer, brings = 0, False
         going: list[tuple[Intent, str]] = []
         try:
-            for named in _paths(self.architecture, notification.pid, call, notification.args):
-                for place in _left_again(notification.pid, named.spelled):
+            for named in asking.named(self.architecture, notification.pid, call, notification.args):
+                for place in asking.left_again(notification.pid, named.spelled):
                     self._add(notification.pid, call.name, Intent.PROBE, named.asked, place, follows=True)
                 barred = self._bars(call.name, named, brings=brings)
                 brings = named.intent is Intent.REMOVE and os.path.isdir(named.path)
@@ -132,7 +106,7 @@ class Recorder:
                     )
             if self._holding is not None and not answer:
                 self._holding.note(going)
-        except Gone:
+        except asking.Gone:
             return answer
         except Exception as error:  # noqa: BLE001  it forbade being read, or whatever: what it names could be anything
             self.incomplete = self.incomplete or f"a call could not be read ({error})"
@@ -140,7 +114,7 @@ class Recorder:
             return errors.EROFS if watched and syscalls.may_write(call, notification.args) else 0
         return answer
 
-    def _bars(self, call: str, named: _Named, *, brings: bool) -> bool:
+    def _bars(self, call: str, named: asking.Named, *, brings: bool) -> bool:
         if not self._executed:
             return False
         exists = os.path.lexists(named.path)
@@ -155,15 +129,15 @@ class Recorder:
         """
         try:
             name, paths = self._standing(thread)
-        except Gone:
+        except asking.Gone:
             name, paths = "lookup", []
         except PermissionError:
             # it forbade being read: the look is all there is, and it counts as the more serious kind
             self._add(thread, "lookup", Intent.OPEN, hidden, hidden, follows=True)
             return
         for named in paths:
-            path = _reaching(hidden, named)
-            passed = [p for p in _left_again(thread, named.spelled) if p == hidden or p.startswith(hidden + "/")]
+            path = asking.reaching(hidden, named)
+            passed = [p for p in asking.left_again(thread, named.spelled) if p == hidden or p.startswith(hidden + "/")]
             for place in passed:
                 self._add(thread, name, Intent.PROBE, named.asked, place, follows=True)
             if path or passed:
@@ -220,17 +194,17 @@ class Recorder:
             exists=access.exists,
         )
 
-    def _standing(self, thread: int) -> tuple[str, list[_Named]]:
+    def _standing(self, thread: int) -> tuple[str, list[asking.Named]]:
         for _ in range(_TRIES):
-            text = _read(f"/proc/{thread}/syscall", 512).decode("ascii", "replace")
+            text = asking.read(f"/proc/{thread}/syscall", 512).decode("ascii", "replace")
             try:
                 standing = syscalls.parse_syscall_line(text)
             except syscalls.Unreadable as error:
-                raise Gone from error
+                raise asking.Gone from error
             if standing is not None:
                 break
             if text.startswith("-1"):  # in no call any more: it is being killed
-                raise Gone
+                raise asking.Gone
             time.sleep(_PAUSE)  # a signal wakes it for a moment, and its call goes on waiting
         else:
             raise PermissionError("it never stands still")
@@ -239,7 +213,7 @@ class Recorder:
         if call is None:
             return f"syscall {number}", []
         # what a call moves may be kept apart from the host, which then has nothing of that name
-        return call.name, list(_paths(self.architecture, thread, call, registers, every=True))
+        return call.name, list(asking.named(self.architecture, thread, call, registers, every=True))
 
     def _add(
         self,
@@ -269,7 +243,7 @@ class Recorder:
         self._new.append(
             Access(
                 pid=pid,
-                process=_process(pid),
+                process=asking.process(pid),
                 operation=operation,
                 intent=intent,
                 asked=asked,
@@ -282,133 +256,3 @@ class Recorder:
                 reason=reason,
             )
         )
-
-
-def _unread(error: OSError) -> Exception:
-    """What it means that a caller could not be read: it may be gone, or forbid it, or nothing is left to read with."""
-    return Gone() if error.errno in (errors.ENOENT, errors.ESRCH) else PermissionError(error.errno, str(error))
-
-
-def _read(path: str, size: int) -> bytes:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise _unread(error) from error
-    try:
-        return os.read(fd, size)
-    except OSError as error:
-        raise _unread(error) from error
-    finally:
-        os.close(fd)
-
-
-def _process(pid: int) -> str:
-    try:
-        return _read(f"/proc/{pid}/comm", 64).decode("utf-8", "replace").rstrip("\n")
-    except (Gone, PermissionError):
-        return ""
-
-
-def _memory(pid: int, requests: list[tuple[int, int]]) -> list[bytes]:
-    """Bytes of the caller's memory; fewer than asked for where a mapping ends."""
-    try:
-        fd = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise _unread(error) from error
-    try:
-        found = []
-        for address, size in requests:
-            try:
-                found.append(os.pread(fd, size, address) if address else b"")
-            except (OSError, OverflowError):  # EIO: no such page; the call itself will fail with EFAULT
-                found.append(b"")
-        return found
-    finally:
-        os.close(fd)
-
-
-def _paths(
-    architecture: Architecture, pid: int, call: syscalls.Call, registers: tuple[int, ...], *, every: bool = False
-) -> Iterator[_Named]:
-    """Each path of a call that names one; but for `every`, only those that matter as far as the host knows."""
-    wanted = [(registers[argument.path], _PATH_MAX) for argument in call.paths]
-    if call.how >= 0:
-        wanted.append((registers[call.how], syscalls.OPEN_HOW_SIZE))
-    memory = _memory(pid, wanted)
-    how = None
-    if call.how >= 0:
-        try:
-            how = syscalls.open_how(memory.pop())
-        except syscalls.Unreadable:
-            how = None
-    flags = syscalls.flags_of(call, registers, how)
-    for argument, found in zip(call.paths, memory, strict=True):
-        raw = found if call.size < 0 else _socket_path(found, registers[call.size])
-        asked = os.fsdecode(raw.split(b"\0", 1)[0])
-        follows = syscalls.follows(architecture, call, argument, flags)
-        rooted = how is not None and bool(how[2] & _RESOLVE_IN_ROOT)
-        base = root = "/"
-        if asked.startswith("/") and not rooted:
-            spelled = asked
-        elif asked or call.empty or call.null:
-            base = _base(pid, syscalls.descriptor(argument, registers))
-            if not base.startswith("/"):  # no such descriptor, or one that names no file
-                continue
-            root = base if rooted else "/"
-            spelled = os.path.join(base, asked.lstrip("/")) if asked else base
-        else:
-            continue
-        path = walk(pid, asked, base=base, follows=follows, root=root)
-        exists = os.path.lexists(path)
-        intent, creates = argument.intent, False
-        if call.name in syscalls.OPENS:
-            intent = syscalls.open_intent(flags, exists=exists)
-            creates = bool(flags & syscalls.O_CREAT)
-        yield _Named(asked, spelled, path, intent, follows, creates)
-        if len(call.paths) > 1 and not exists and not every:
-            return  # a rename or a link of nothing changes nothing
-
-
-def _socket_path(raw: bytes, size: int) -> bytes:
-    """The path of a `struct sockaddr`, empty for one of another kind."""
-    try:
-        address = sockaddr.parse(raw[: size & 0xFFFFFFFF])
-    except sockaddr.Malformed:
-        return b""
-    return address.path if isinstance(address, sockaddr.Path) else b""
-
-
-def _base(pid: int, descriptor: int) -> str:
-    """The directory a relative path starts from, as the caller sees it."""
-    name = "cwd" if descriptor == syscalls.AT_FDCWD else f"fd/{descriptor}"
-    try:
-        return os.readlink(f"/proc/{pid}/{name}").removesuffix(" (deleted)")
-    except OSError as error:
-        if name == "cwd" or error.errno not in (errors.ENOENT, errors.ESRCH):
-            raise _unread(error) from error
-        return ""  # no such descriptor: the call fails with EBADF
-
-
-def _normal(spelled: str) -> str:
-    """Without `.`, `..` and doubled separators, no link looked at."""
-    return "/" + os.path.normpath(spelled).lstrip("/")
-
-
-def _left_again(pid: int, spelled: str) -> list[str]:
-    """The directories a path goes into and leaves by `..`: each has to be there, so each is looked at."""
-    if "/.." not in spelled:
-        return []
-    parts = spelled.split("/")
-    return [
-        walk(pid, "/".join(parts[:index]), follows=True)
-        for index in range(1, len(parts))
-        if parts[index] == ".." and parts[index - 1] not in ("", ".", "..")
-    ]
-
-
-def _reaching(hidden: str, named: _Named) -> str:
-    """The whole path asked for when the way to it leads through `hidden`, else an empty string."""
-    for path in (_normal(named.spelled), named.path):
-        if path == hidden or path.startswith(hidden + "/"):
-            return path
-    return ""
