@@ -10,7 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vxconf.diagnostics import Diagnostic, Place, Severity
     from vxconf.naming import Unknown
-    from vxconf.workspace import Project, Refused, Task, Workspace, load
+    from vxconf.tasks import Refused, Task
+    from vxconf.workspace import Project, Workspace, load
 
 __all__ = [
     "Diagnostic",
@@ -33,8 +34,8 @@ _HOMES = {
     "Severity": "vxconf.diagnostics",
     "Unknown": "vxconf.naming",
     "Project": "vxconf.workspace",
-    "Refused": "vxconf.workspace",
-    "Task": "vxconf.workspace",
+    "Refused": "vxconf.tasks",
+    "Task": "vxconf.tasks",
     "Workspace": "vxconf.workspace",
     "load": "vxconf.workspace",
 }

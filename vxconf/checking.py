@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from vxconf.diagnostics import Place
     from vxconf.document import Document
     from vxconf.model import FieldPath, SandboxModel, TaskModel
-    from vxconf.workspace import Project, Task, Workspace
+    from vxconf.tasks import Task
+    from vxconf.workspace import Project, Workspace
 
 #: What `--platform all` stands for.
 PLATFORMS: tuple[Platform, ...] = ("linux", "macos")

@@ -16,11 +16,12 @@ from vxconf.diagnostics import Unreadable
 from vxconf.edit import Change, Uneditable, additions, with_entries
 from vxconf.loading import load_text
 from vxconf.reading import ReadError, read
-from vxconf.workspace import Refused, Workspace
+from vxconf.tasks import Refused
+from vxconf.workspace import Workspace
 
 if TYPE_CHECKING:
     from sandbox.contract import Fix
-    from vxconf.workspace import Task
+    from vxconf.tasks import Task
 
 __all__ = ["Change", "Unfixed", "apply"]
 

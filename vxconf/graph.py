@@ -16,7 +16,8 @@ from vxconf.projects import TooManyDirectories
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vxconf.workspace import Project, Task, Workspace
+    from vxconf.tasks import Task
+    from vxconf.workspace import Project, Workspace
 
 
 class Graph:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sandbox.contract import Fix, FixPaths, RunResult
     from vxconf.edit import Change
-    from vxconf.workspace import Task
+    from vxconf.tasks import Task
 
 
 def as_dict(result: RunResult, *, task: str) -> dict[str, Any]:

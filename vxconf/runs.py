@@ -18,7 +18,7 @@ from sandbox.contract import RunResult
 from sandbox.errors import SandboxError
 from sandbox.serving import READY_SECONDS, NotReady, Ready
 from vxconf import unsandboxed
-from vxconf.workspace import Refused
+from vxconf.tasks import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vxconf.diagnostics import Diagnostic
     from vxconf.model import Exec
     from vxconf.schedule import Step
-    from vxconf.workspace import Task
+    from vxconf.tasks import Task
 
 #: How a server that was told to stop may end, besides with 0.
 _STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGHUP)

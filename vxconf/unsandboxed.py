@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from vxconf.model import Exec
-    from vxconf.workspace import Task
+    from vxconf.tasks import Task
 
 _GRACE = 5.0
 _NOT_STARTED, _TIMED_OUT = 125, 124

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from vxconf.diagnostics import Diagnostic
-    from vxconf.workspace import Task
+    from vxconf.tasks import Task
 
 
 def workspace_here() -> Workspace:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vxconf.explain_macos import Mac
     from vxconf.judging import Judged
     from vxconf.options import Arguments
-    from vxconf.workspace import Task
+    from vxconf.tasks import Task
 
 _HOST = re.compile(r"(?:\*\.)?[\w-]+(?:\.[\w-]+)+(?::\d+)?|localhost(?::\d+)?|\[[0-9a-fA-F:.]+\](?::\d+)?|[\w.-]+:\d+")
 

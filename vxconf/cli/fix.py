@@ -11,7 +11,7 @@ from vxconf.outcome import as_dict, changed, report
 
 if TYPE_CHECKING:
     from sandbox.contract import RunResult
-    from vxconf.workspace import Task
+    from vxconf.tasks import Task
 
 
 def written(task: Task, result: RunResult, *, as_json: bool) -> None:

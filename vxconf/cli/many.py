@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from sandbox.contract import RunResult
     from vxconf.diagnostics import Diagnostic
     from vxconf.options import Arguments
-    from vxconf.workspace import Task, Workspace
+    from vxconf.tasks import Task
+    from vxconf.workspace import Workspace
 
 _MOST_JOBS = 1024
 

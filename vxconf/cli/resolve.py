@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from sandbox.canonical import to_json
 from vxconf.cli import FOUND, OK, err, is_coloured, out
 from vxconf.cli.common import find_task, rendered
-from vxconf.workspace import Refused
+from vxconf.tasks import Refused
 
 if TYPE_CHECKING:
     from sandbox.contract import Platform

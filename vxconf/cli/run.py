@@ -15,14 +15,14 @@ from vxconf.cli.common import find_task, rendered
 from vxconf.cli.signals import forwarded
 from vxconf.outcome import as_dict, engine_refusal, report
 from vxconf.report import as_dict as diagnostic_as_dict
-from vxconf.workspace import Refused
+from vxconf.tasks import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vxconf.model import Exec
     from vxconf.options import Arguments
-    from vxconf.workspace import Task
+    from vxconf.tasks import Task
 
 
 def main(arguments: Arguments) -> int:
