@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 from sandbox import globs, paths
 from sandbox.facts import Kind
 from sandbox.stores import STORES, SYSTEM
-from vxconf.diagnostics import CODES, Diagnostic, dotted, quoted
+from vxconf.diagnostics import quoted
+from vxconf.findings import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from sandbox.facts import Files
     from sandbox.request import Request
+    from vxconf.diagnostics import Diagnostic
     from vxconf.document import Document
     from vxconf.judging import Judged
     from vxconf.model import Entry
@@ -42,20 +44,10 @@ def cautions(
         *_opening_stores(judged, stores),
         *_large_by_name(judged, files),
     ]
-    if not found:
-        return ()
-    from vxconf.places import locate  # noqa: PLC0415  start-up time: a healthy block has nothing to place
-
     return tuple(
-        Diagnostic(
-            code=code,
-            severity=CODES[code].severity,
-            file=document.file,
-            place=locate(document, entry.path),
-            path=dotted(entry.path),
-            message=f"{_field(entry)} {quoted(entry.text)} {what}",
-            help=remedy,
-        )
+        Finding(
+            code=code, path=entry.path, message=f"{_field(entry)} {quoted(entry.text)} {what}", help=remedy
+        ).diagnose(document)
         for code, entry, what, remedy in found
     )
 

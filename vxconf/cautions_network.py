@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 from sandbox import sockets
 from sandbox.domains import PatternRefused, check_pattern, is_address
 from sandbox.facts import Kind
-from vxconf.diagnostics import CODES, Diagnostic, dotted, quoted
+from vxconf.diagnostics import quoted
+from vxconf.findings import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sandbox.domains import Pattern
     from sandbox.facts import Files
+    from vxconf.diagnostics import Diagnostic
     from vxconf.document import Document
     from vxconf.judging import Judged
     from vxconf.model import Entry, SandboxModel
@@ -40,20 +42,13 @@ def cautions(block: SandboxModel, judged: Judged, document: Document, *, files: 
         *_credentials(allowed),
         *_sockets(judged, files),
     ]
-    if not found:
-        return ()
-    from vxconf.places import locate  # noqa: PLC0415  start-up time: a healthy block has nothing to place
-
     return tuple(
-        Diagnostic(
+        Finding(
             code=code,
-            severity=CODES[code].severity,
-            file=document.file,
-            place=locate(document, entry.path),
-            path=dotted(entry.path),
+            path=entry.path,
             message=f"{entry.path[-3]}.{entry.path[-2]} {quoted(entry.text)} {what}",
             help=remedy,
-        )
+        ).diagnose(document)
         for code, entry, what, remedy in found
     )
 
