@@ -94,9 +94,9 @@ class Run:
         executable(self._command, self._options.get("env") or {})
         self._bwrap = find_bwrap(os.environ.get("PATH", ""), self._request.workspace_root)
         tracer = observing.strace(self._request.workspace_root) if observer == "strace" else ""
+        staging.sweep(self._request.workspace_root)
         temporary_directory = temporary.make(facts.temp_root)
         temp = temporary_directory.path
-        staging.sweep(self._request.workspace_root)
         held: making.Held | None = None
         try:
             planned = linux.plan(self._request, Snapshot(), temp=temp, served=serving(observer))

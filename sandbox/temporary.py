@@ -66,11 +66,23 @@ def make(root: str) -> Directory:
             os.chmod(root, 0o700)
         with _locked(root, fcntl.LOCK_SH):
             path = tempfile.mkdtemp(prefix=_PREFIX, dir=root)
-            fd = os.open(path, _LIST)
-            fcntl.flock(fd, fcntl.LOCK_EX)
-        return Directory(path, fd)
+            try:
+                return Directory(path, _held(path))
+            except OSError:  # a file system without locks, or no descriptor left
+                os.rmdir(path)
+                raise
     except OSError as error:
         raise NotStarted(f"no temporary directory can be made in {root}: {error.strerror}", hint=hint) from error
+
+
+def _held(path: str) -> int:
+    fd = os.open(path, _LIST)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
 
 
 def sweep(root: str) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from sandbox import temporary
+from sandbox.errors import NotStarted
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
@@ -68,6 +73,21 @@ def test_another_programs_live_directory_stays_and_keeps_the_rights_it_has(tmp_p
     live.communicate("\n", timeout=60)
     temporary.sweep(str(root))
     assert os.listdir(root) == []
+
+
+def test_a_directory_that_cannot_be_locked_is_a_reason_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: int, how: int) -> None:
+        if how == fcntl.LOCK_EX:
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(NotStarted, match="No locks available"):
+        temporary.make(str(tmp_path / "vx"))
+    assert os.listdir(tmp_path / "vx") == []
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_root_that_is_a_link_or_missing_is_not_swept(tmp_path: Path) -> None:
