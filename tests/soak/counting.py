@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import time
@@ -22,6 +23,7 @@ class Held:
         strays: sandbox processes that are nobody's any more.
         mounts: mounts of this namespace that name a place of the workspace.
         temporary: names in the temporary root and the staging directory.
+        groups: control groups below this process's own.
         memory: resident set, KiB.
     """
 
@@ -31,6 +33,7 @@ class Held:
     threads: int
     mounts: int
     temporary: int
+    groups: int
     memory: int
 
     def more_than(self, before: Held) -> dict[str, tuple[int, int]]:
@@ -56,16 +59,45 @@ def look(workspace: Path, temporary: Iterable[Path], marker: str) -> Held:
         threads=len(os.listdir("/proc/self/task")),
         mounts=sum(str(workspace) in line for line in Path("/proc/self/mountinfo").read_text("utf-8").splitlines()),
         temporary=sum(len(dirs) + len(files) for place in temporary for _, dirs, files in os.walk(place)),
+        groups=_groups(),
         memory=int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024,
     )
 
 
-def settled(workspace: Path, temporary: tuple[Path, ...], marker: str, before: Held, *, seconds: float = 30) -> Held:
-    """A look once nothing is left over, or the last one when the time is over."""
+def settled(
+    workspace: Path, temporary: tuple[Path, ...], marker: str, before: Held, *, seconds: float = 30, reap: bool = False
+) -> Held:
+    """A look once nothing is left over, or the last one when the time is over.
+
+    Args:
+        workspace, temporary, marker: as for `look`.
+        before: what there may be.
+        seconds: how long to wait at most.
+        reap: whether every child is to be waited for, which this process has adopted.
+    """
     end = time.monotonic() + seconds
-    while (held := look(workspace, temporary, marker)).more_than(before) and time.monotonic() < end:
-        time.sleep(0.1)
-    return held
+    while True:
+        if reap:
+            _reap()
+        held = look(workspace, temporary, marker)
+        if not held.more_than(before) or time.monotonic() >= end:
+            return held
+        time.sleep(0.02)
+
+
+def _reap() -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _groups() -> int:
+    found = 0
+    for line in Path("/proc/self/cgroup").read_text("utf-8").splitlines():
+        _, kinds, path = line.split(":", 2)
+        place = Path("/sys/fs/cgroup", kinds, path.lstrip("/"))
+        found += sum(len(dirs) for _, dirs, _ in os.walk(place))
+    return found
 
 
 def descendants(pid: int) -> list[int]:

@@ -1,8 +1,10 @@
 """A crash matrix: each party of a run is killed at random moments, and the next session finds nothing left.
 
-    python tests/soak/crashes.py [--moments N] [--seed N]
+    python tests/soak/crashes.py [--moments N] [--seed N] [--party NAME]...
 
-Prints a line for each party; fails when anything is left or a killed run passed.
+Prints a line for each party; fails when anything is left or a killed run passed. Left is what is still there once the
+next session has run a task: a process of whatever kind (orphans become this program's), a mount, a held port, a name
+in a temporary or staging directory, a control group.
 """
 
 from __future__ import annotations
@@ -13,23 +15,28 @@ import os
 import random
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sandbox import ResolvedSandboxConfig, Session
+from sandbox.linux import kernel
 from tests.soak.counting import descendants, look, settled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sandbox import Request
 
-Party = Literal["executor", "supervisor", "warden", "joiner", "bubblewrap", "process 1", "command", "anybody"]
-PARTIES: tuple[Party, ...] = (
+Observer = Literal["auto", "strace"]
+Party = Literal[
     "executor",
     "supervisor",
     "warden",
@@ -37,36 +44,56 @@ PARTIES: tuple[Party, ...] = (
     "bubblewrap",
     "process 1",
     "command",
+    "front",
+    "opener",
+    "tracer",
     "anybody",
-)
+    "anybody, traced",
+]
+PARTIES: tuple[Party, ...] = get_args(Party)
 
 _MARKER = "vxcrash=1"
-# a second run so that spares come into it; what it says is judged by who reads it
-_EXECUTOR = f"""
+_COMMANDS: dict[Observer, str] = {
+    "auto": f"{_MARKER}; mkdir -p made; echo x > made/.t && mv made/.t made/x; cat lib/cart > out/x; sleep 0.2",
+    "strace": f"{_MARKER}; cat lib/cart > out/x; sleep 0.2",
+}
+# many runs, so that spares come into it; what each said is judged by who reads it
+_EXECUTOR = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from pathlib import Path
-from tests.soak.crashes import request_in
-from sandbox import Session
-root = Path(sys.argv[2])
-with Session() as session:
-    print("begun", flush=True)
-    for number in range(1000):
-        command = "{_MARKER}; mkdir -p made; echo x > made/.t && mv made/.t made/x; cat lib/cart > out/x; sleep 0.2"
-        result = session.run(request_in(session, root), command=command)
-        print(result.exit_code, result.trace, *result.refusals, flush=True)
+from tests.soak.crashes import execute
+execute(*sys.argv[2:])
 """
 
 
-def request_in(session: Session, root: Path) -> Request:
-    """A request for a project with a directory grant and a granted name."""
+def execute(root: str, observer: Observer, port: str) -> None:
+    """Run one task after the other, each with a client at its port, and say how each ended."""
+    with Session() as session:
+        request = request_in(session, Path(root), observer, int(port))
+        print("begun", flush=True)
+        for _ in range(1000):
+            clients: list[socket.socket] = []
+
+            def call(_pid: int, clients: list[socket.socket] = clients) -> None:
+                with contextlib.suppress(OSError):
+                    clients.append(socket.create_connection(("127.0.0.1", int(port)), 30))
+
+            result = session.run(request, command=_COMMANDS[observer], observer=observer, on_start=call)
+            for client in clients:
+                client.close()
+            print(result.exit_code, result.trace, *result.refusals, flush=True)
+
+
+def request_in(session: Session, root: Path, observer: Observer, port: int) -> Request:
+    """A request for a project with a directory grant, a port and, where it can be served, a granted name."""
     project = root / "app"
     config = ResolvedSandboxConfig(
         platform="linux",
         workspace=str(root),
         project=str(project),
         allow_read=(f"{project}/lib/",),
-        allow_write=(f"{project}/out/", f"{project}/made"),
+        allow_write=(f"{project}/out/", *((f"{project}/made",) if observer == "auto" else ())),
+        local_binding=(port,),
     )
     return session.request(config, workspace_root=str(root))
 
@@ -74,40 +101,53 @@ def request_in(session: Session, root: Path) -> Request:
 def matrix(place: Path, parties: tuple[Party, ...] = PARTIES, *, moments: int, seed: int) -> list[str]:
     """Kill each party so many times; what was wrong, a line each."""
     os.environ["VX_TMPDIR"] = str(place / "temp")
+    # whoever is left by a dead parent is found below this process
+    kernel.become_subreaper()
     root = (place / "ws").resolve()
     for name in ("app/lib/cart", "app/out/.keep"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("text\n", encoding="utf-8")
     (place / "temp").mkdir()
-    _whole_run(root)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = int(free.getsockname()[1])
+    for each in _COMMANDS:
+        _whole_run(root, each, port)
     temporary = (place / "temp", root / ".vx")
     before = look(root, temporary, _MARKER)
     chance = random.Random(seed)  # noqa: S311  a choice that can be repeated
     wrong: list[str] = []
     for party in parties:
+        observer: Observer = "strace" if party in ("tracer", "anybody, traced") else "auto"
         known = len(wrong)
         hit = 0
         for moment in range(moments):
-            said = _one(root, party, delay=chance.random() * 0.6, pick=chance.random())
+            said = _one(root, party, observer, port, delay=chance.random() * 0.6, pick=chance.random())
             hit += said is not None
-            wrong += [f"{party}, moment {moment}: {line}" for line in said or ()]
-            _whole_run(root)
-            after = settled(root, temporary, _MARKER, before)
+            found = [*(said or ()), *_whole_run(root, observer, port)]
+            after = settled(root, temporary, _MARKER, before, reap=True)
             if left := after.more_than(before):
                 names = [str(p) for where in temporary for p in where.rglob("*")]
-                wrong.append(f"{party}, moment {moment}: left over, as (before, after): {left} {names}")
+                found.append(f"left over, as (before, after): {left} {names} {_lines_of(descendants(os.getpid()))}")
             files = sorted(str(p.relative_to(root)) for p in (root / "app").rglob("*") if p.is_file())
             allowed = {"lib/cart", "out/.keep", "out/x", "made/x", "made/.t"}
-            wrong += [f"{party}, moment {moment}: {name} is nobody's" for name in files if name[4:] not in allowed]
-        print(f"{party:12} killed {hit} of {moments} times", *wrong[known:], sep="\n  ", flush=True)
+            found += [f"{name} is nobody's" for name in files if name[4:] not in allowed]
+            if not _is_free(port):
+                found.append("the port is held")
+            wrong += [f"{party}, moment {moment}: {line}" for line in found]
+        print(f"{party:16} killed {hit:2} of {moments} times, {len(wrong) - known} findings", flush=True)
+        for line in wrong[known:]:
+            print(f"    {line}", flush=True)
     return wrong
 
 
-def _one(root: Path, party: Party, *, delay: float, pick: float) -> list[str] | None:
+def _one(root: Path, party: Party, observer: Observer, port: int, *, delay: float, pick: float) -> list[str] | None:
     """Kill the party once; what was wrong, `None` when it was not there at that moment."""
     repository = str(Path(__file__).resolve().parents[2])
     executor = subprocess.Popen(
-        (sys.executable, "-c", _EXECUTOR, repository, str(root)), stdout=subprocess.PIPE, cwd=repository, text=True
+        (sys.executable, "-c", _EXECUTOR, repository, str(root), observer, str(port)),
+        stdout=subprocess.PIPE,
+        cwd=repository,
+        text=True,
     )
     assert executor.stdout is not None
     try:
@@ -160,48 +200,96 @@ def _find(party: Party, executor: int, pick: float) -> int | None:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Process:
+    """A process of a run.
+
+    Attributes:
+        depth: its distance from the executor; the supervisor's is 1.
+        number: its own in the sandbox, 0 outside.
+        forked: whether it still is the program its parent is.
+    """
+
+    name: str
+    depth: int
+    number: int
+    forked: bool
+    front: bool
+
+
+_KNOWN: dict[Party, Callable[[_Process], bool]] = {
+    "supervisor": lambda p: p.depth == 1,
+    "warden": lambda p: p.depth == 2 and not p.number,
+    "joiner": lambda p: p.depth == 3 and not p.number and p.forked,
+    "bubblewrap": lambda p: p.name == "bwrap",
+    "process 1": lambda p: p.number == 1,
+    "command": lambda p: p.number > 1,
+    "front": lambda p: p.front and not p.forked,
+    "opener": lambda p: p.front and p.forked,
+    "tracer": lambda p: p.name == "strace",
+    "anybody": lambda _: True,
+    "anybody, traced": lambda _: True,
+}
+
+
 def _is(pid: int, party: Party, executor: int) -> bool:
     try:
-        status = dict(
-            line.split(":\t", 1)
-            for line in Path(f"/proc/{pid}/status").read_text("utf-8").splitlines()
-            if ":\t" in line
+        status = _status(pid)
+        above = [int(status["PPid"])]
+        while above[-1] not in (0, executor):
+            above.append(int(_status(above[-1])["PPid"]))
+        line = _line(pid)
+        numbers = status["NSpid"].split()
+        found = _Process(
+            name=status["Name"],
+            depth=len(above),
+            number=int(numbers[-1]) if len(numbers) > 1 else 0,
+            forked=line == _line(above[0]),
+            front=b"sandbox.linux.fronting" in line,
         )
-        parent = int(status["PPid"])
-        grandparent = _parent(parent)
     except (OSError, KeyError):
         return False
-    inside = status["NSpid"].split()
-    name = status["Name"]
-    match party:
-        case "supervisor":
-            return parent == executor
-        case "warden":
-            return grandparent == executor and len(inside) == 1
-        case "joiner":
-            return _parent(grandparent) == executor and len(inside) == 1 and name != "bwrap"
-        case "bubblewrap":
-            return name == "bwrap"
-        case "process 1":
-            return len(inside) > 1 and inside[-1] == "1"
-        case "command":
-            return len(inside) > 1 and inside[-1] != "1"
-        case _:
-            return True
+    return _KNOWN[party](found)
 
 
-def _parent(pid: int) -> int:
-    for line in Path(f"/proc/{pid}/status").read_text("utf-8").splitlines():
-        if line.startswith("PPid:"):
-            return int(line.split()[1])
-    return 0
+def _status(pid: int) -> dict[str, str]:
+    lines = Path(f"/proc/{pid}/status").read_text("utf-8").splitlines()
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
 
 
-def _whole_run(root: Path) -> None:
-    """The next session: it takes back what the dead one could not."""
+def _line(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def _lines_of(pids: list[int]) -> list[str]:
+    """What to tell of processes that are left."""
+    told = []
+    for pid in pids:
+        with contextlib.suppress(OSError, KeyError):
+            status = _status(pid)
+            told.append(f"{pid} {status['Name']} {status['State']} below {status['PPid']}: {_line(pid)!r}"[:300])
+    return told
+
+
+def _is_free(port: int) -> bool:
+    """Whether nobody listens there."""
+    with contextlib.suppress(OSError), socket.socket() as one:
+        # connections that linger are no listener
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind(("127.0.0.1", port))
+        return True
+    return False
+
+
+def _whole_run(root: Path, observer: Observer, port: int) -> list[str]:
+    """The next session: it takes back what the dead one could not, and its own task runs as ever."""
+    command = "cat lib/cart > out/x" + ("; mkdir -p made; echo > made/x" if observer == "auto" else "")
     with Session() as session:
-        result = session.run(request_in(session, root), command="cat lib/cart > out/x; mkdir -p made; echo > made/x")
-    assert (result.exit_code, result.violations) == (0, ()), result
+        request = request_in(session, root, observer, port)
+        result = session.run(request, command=command, observer=observer)
+    if (result.exit_code, result.trace, result.violations) == (0, "complete", ()):
+        return []
+    return [f"the next session said {result}"]
 
 
 def main() -> int:
