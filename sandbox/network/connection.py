@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # how long, and how much of it, is read of a client that was told off
 _PART_SECONDS, _PART_READS = 30.0, 64
+#: Beside a kind of socket: made that way, where the system can, it need not be told.
+NONBLOCKING = getattr(socket, "SOCK_NONBLOCK", 0)
 
 
 class Connection:
@@ -21,7 +23,8 @@ class Connection:
     __slots__ = ("_loop", "_shut", "fd", "socket")
 
     def __init__(self, loop: Loop, sock: socket.socket) -> None:
-        sock.setblocking(False)
+        if sock.gettimeout() != 0.0:
+            sock.setblocking(False)
         self.socket = sock
         self.fd = sock.fileno()
         self._loop = loop
@@ -53,23 +56,47 @@ class Connection:
         Raises:
             OSError: it cannot be.
         """
-        try:
-            self.socket.connect(address)
-        except BlockingIOError:
-            while not self._connected():
-                await self._loop.writable(self.fd)
+        if not self.begin(address):
+            await self.connected()
+
+    def begin(self, address: tuple[Any, ...]) -> bool:
+        """Start to connect it; whether it is connected already, as to a server on this machine.
+
+        Raises:
+            OSError: it cannot be.
+        """
+        code = self.socket.connect_ex(address)
+        if code not in (0, errno.EINPROGRESS):
+            raise OSError(code, os.strerror(code))
+        return self._connected()
+
+    async def connected(self) -> None:
+        """Wait until it is, once it was begun.
+
+        Raises:
+            OSError: it cannot be.
+        """
+        while not self._connected():
+            await self._loop.writable(self.fd)
 
     def _connected(self) -> bool:
-        code = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if code:
-            raise OSError(code, os.strerror(code))
         try:
             self.socket.getpeername()
         except OSError as error:
-            if error.errno == errno.ENOTCONN:
-                return False
-            raise
+            if error.errno != errno.ENOTCONN:
+                raise
+            code = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if code:
+                raise OSError(code, os.strerror(code)) from None
+            return False
         return True
+
+    def now(self, size: int) -> bytes | None:
+        """What `recv` returns, where that needs no wait."""
+        try:
+            return self.socket.recv(size)
+        except BlockingIOError:
+            return None
 
     async def recv(self, size: int) -> bytes:
         """At most `size` bytes; none at the end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import socket
 import time
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandbox import domains
 from sandbox.network import guard, interfaces
-from sandbox.network.connection import Connection
+from sandbox.network.connection import NONBLOCKING, Connection
 from sandbox.network.policy import DENIED
+from sandbox.network.rules import REMEMBERED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +82,10 @@ def host_addresses(host: str, port: int) -> list[Address]:
     return [(int(family), address) for family, _, _, _, address in found]
 
 
+def _address(host: str, port: int) -> Address:
+    return int(socket.AF_INET6 if ":" in host else socket.AF_INET), (host, port)
+
+
 class Dialler:
     """Opens what a task's rules let it reach.
 
@@ -107,6 +113,9 @@ class Dialler:
         self._report = report
         self._resolve = resolve
         self._resolving = 0
+        # neither depends on anything but what it is asked
+        self._presented = functools.lru_cache(REMEMBERED)(domains.presented)
+        self._kind = functools.lru_cache(REMEMBERED)(guard.kind)
         self._learn_own = own
         self._own: tuple[float, frozenset[str]] = (0.0, frozenset())
         #: Set at the end: what may be reached is not dialled any more.
@@ -124,7 +133,7 @@ class Dialler:
             Refused: it may not.
         """
         try:
-            host = self._names.host(domains.presented(text))
+            host = self._names.host(self._presented(text))
         except domains.PatternRefused as refused:
             shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:_ASKED_LIMIT])
             raise self.refuse(f"{shown}:{port}", refused.message) from None
@@ -163,8 +172,8 @@ class Dialler:
                 connection.close()
                 raise
             return Opened(connection)
-        found = await self._addresses(host, port)
-        if host != "localhost":
+        found = [_address(host, port)] if address else await self._addresses(host, port)
+        if host != "localhost" and not address:
             passed = self._guard(host, [str(each[0]) for _, each in found], port)
             found = [each for each in found if str(each[1][0]) in passed]
         return Opened(await self._connect(found))
@@ -178,12 +187,12 @@ class Dialler:
         passed, reason = set(), ""
         for address in addresses:
             # a zone means an address of one link, whatever else it is
-            bare = domains.presented(address.partition("%")[0])
+            bare = self._presented(address.partition("%")[0])
             if self._rules.denies(bare, port):
                 reason = reason or DENIED
             elif self._rules.lists(bare, port):
                 passed.add(address)
-            elif found := "a link-local address" if "%" in address else guard.kind(bare, self._own_addresses()):
+            elif found := "a link-local address" if "%" in address else self._kind(bare, self._own_addresses()):
                 reason = reason or f"{bare} is {found}"
             else:
                 passed.add(address)
@@ -205,8 +214,7 @@ class Dialler:
 
     async def _addresses(self, host: str, port: int) -> list[Address]:
         if domains.is_address(host):
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            return [(family, (host, port))]
+            return [_address(host, port)]
         if host == "localhost":
             return [(socket.AF_INET, ("127.0.0.1", port)), (socket.AF_INET6, ("::1", port))]
         while self._resolving >= _RESOLVERS:
@@ -226,6 +234,8 @@ class Dialler:
 
     async def _connect(self, addresses: list[Address]) -> Connection:
         try:
+            if len(addresses) == 1:
+                return await self._attempt(addresses[0])
             return await self._loop.within(_CONNECT_SECONDS, self._race(addresses))
         except TimeoutError:
             raise Unreachable(f"no answer within {_CONNECT_SECONDS:.0f} s") from None
@@ -233,8 +243,6 @@ class Dialler:
             raise Unreachable(error.strerror or str(error), refused=isinstance(error, ConnectionRefusedError)) from None
 
     async def _race(self, addresses: list[Address]) -> Connection:
-        if len(addresses) == 1:
-            return await self._attempt(addresses[0])
         waiting = list(addresses)
         running: list[Task] = []
         failed: OSError = OSError("no address is left")
@@ -264,12 +272,13 @@ class Dialler:
 
     async def _attempt(self, address: Address) -> Connection:
         family, where = address
-        connection = Connection(self._loop, socket.socket(family, socket.SOCK_STREAM))
+        connection = Connection(self._loop, socket.socket(family, socket.SOCK_STREAM | NONBLOCKING))
         try:
             with contextlib.suppress(OSError):
                 connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            await connection.connect(where)
+            if not connection.begin(where):
+                await self._loop.within(_CONNECT_SECONDS, connection.connected())
         except BaseException:
             connection.close()
             raise

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import resource
 import socket
 import time
 from typing import TYPE_CHECKING
 
-from sandbox.network import socks
+from sandbox.network import connects, socks
 from sandbox.network.connection import Connection
 from sandbox.network.dial import Dialler, Refused, Unreachable, host_addresses
 from sandbox.network.interfaces import own_addresses
@@ -47,6 +48,8 @@ _DESCRIPTORS_EACH = 3
 _DESCRIPTORS_KEPT = 256
 _SETTLE_TURNS = 20_000
 _FULL_SECONDS = 0.1
+# connections accepted after which the others have their turn
+_FAIR = 16
 
 
 class Front:
@@ -116,6 +119,8 @@ class Front:
             if listener.type == socket.SOCK_DGRAM:
                 self._loop.spawn(self._datagrams(listener))
             else:
+                with contextlib.suppress(OSError):  # whatever it accepts has this too
+                    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._loop.spawn(self._accept(listener, self._served_as(listener)))
 
     def settle(self) -> bool:
@@ -145,7 +150,7 @@ class Front:
         return lambda connection: self._transparent(connection, host, port)
 
     async def _accept(self, listener: socket.socket, serve: Serve) -> None:
-        while True:
+        for count in itertools.count(1):
             if self._room <= 0:
                 await self._loop.sleep(_FULL_SECONDS)
                 continue
@@ -157,13 +162,13 @@ class Front:
                 await self._loop.sleep(_FULL_SECONDS)
             else:
                 self._room -= 1
-                self._loop.spawn(self._serve(client, serve))
+                self._loop.begin(self._serve(client, serve))
+                if count % _FAIR == 0:
+                    await self._loop.turn()
 
     async def _serve(self, client: socket.socket, serve: Serve) -> None:
         connection = Connection(self._loop, client)
         try:
-            with contextlib.suppress(OSError):
-                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await serve(connection)
         except OSError:  # TimeoutError is one
             connection.close(reset=True)
@@ -175,10 +180,27 @@ class Front:
             self._room += 1
 
     async def _http(self, connection: Connection) -> None:
+        early = connection.now(_HANDSHAKE_CHUNK)
+        if early is None:
+            early = await self._loop.within(_HANDSHAKE_SECONDS, connection.recv(_HANDSHAKE_CHUNK))
+        failed: Refused | Unreachable | None = None
+        if not self._password and (asked := connects.read(early)) is not None:
+            try:
+                opened = await self._dialler.open(asked.host, asked.port)
+            except (Refused, Unreachable) as error:
+                failed = error
+            else:
+                with opened.connection:
+                    await connection.send(asked.answer)
+                    if len(early) > asked.size:
+                        await opened.connection.send(early[asked.size :])
+                    await self._relay.both(connection, opened.connection)
+                return
         # half a tenth of a second, which a task that speaks no HTTP need not spend
         from sandbox.network.http import Client  # noqa: PLC0415
 
-        await Client(self._loop, connection, self._dialler, self._relay, password=self._password).serve()
+        client = Client(self._loop, connection, self._dialler, self._relay, early, password=self._password)
+        await (client.serve() if failed is None else client.tell(failed))
 
     async def _socks(self, connection: Connection) -> None:
         try:

@@ -78,11 +78,12 @@ class Client:
     """One connection to the port, until it ends.
 
     Args:
+        early: what was read of it already.
         password: without which nobody is served; empty where anybody is.
     """
 
     def __init__(
-        self, loop: Loop, connection: Connection, dialler: Dialler, relay: Relay, *, password: str = ""
+        self, loop: Loop, connection: Connection, dialler: Dialler, relay: Relay, early: bytes, *, password: str = ""
     ) -> None:
         self._loop = loop
         self._connection = connection
@@ -90,6 +91,7 @@ class Client:
         self._relay = relay
         self._password = password.encode()
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
+        self._http.receive_data(early)
 
     async def serve(self) -> None:
         """Answer one request after the other."""
@@ -111,16 +113,24 @@ class Client:
             except _Bad as error:
                 await self._say(_BAD_REQUEST, f"this request is not understood: {error}\n")
                 return
-            except Refused as refused:
-                await self._say(_FORBIDDEN, refusal_text(refused.asked, refused.reason))
-                return
-            except Unreachable as error:
-                await self._say(_BAD_GATEWAY, f"{error}\n")
+            except (Refused, Unreachable) as error:
+                await self._fail(error)
                 return
             if not again:
                 return
             self._http.start_next_cycle()
             seconds = _IDLE_SECONDS
+
+    async def tell(self, failed: Refused | Unreachable) -> None:
+        """Answer the one request there is, which has come to nothing."""
+        await self._next_request()
+        await self._fail(failed)
+
+    async def _fail(self, failed: Refused | Unreachable) -> None:
+        if isinstance(failed, Refused):
+            await self._say(_FORBIDDEN, refusal_text(failed.asked, failed.reason))
+        else:
+            await self._say(_BAD_GATEWAY, f"{failed}\n")
 
     def _may_ask(self, request: h11.Request) -> bool:
         if not self._password:

@@ -156,6 +156,13 @@ class Loop:
         self.ready(task)
         return task
 
+    def begin(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        """Have a coroutine run up to its first wait, and from then on beside the others."""
+        task, within = Task(self, coroutine), self.current
+        self.tasks.add(task)
+        task.step()
+        self.current = within
+
     def ended(self, task: Task) -> None:
         """It needs to be remembered no more."""
         self.tasks.discard(task)

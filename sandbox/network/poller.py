@@ -54,8 +54,7 @@ class Edges:
         self._epoll.register(fd, select.EPOLLIN)
 
     def forget(self, fd: int) -> None:
-        """Know it no more."""
-        self._epoll.unregister(fd)
+        """Nothing: the kernel forgets what is closed."""
 
     def want(self, fd: int, event: int) -> None:
         """Nothing: what is new is told of anyway."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from sandbox import domains
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 #: The ports at which an allowed name is reached by programs that know no proxy, beside those the lists name.
 USUAL_PORTS = (22, 80, 443)
 
+#: Answers kept of each kind: a task dials few hosts, and many times.
+REMEMBERED = 1024
+
 
 class _List:
     """Patterns, found by the host they name."""
@@ -20,6 +24,7 @@ class _List:
     def __init__(self, entries: tuple[str, ...], *, allow: bool) -> None:
         self.patterns = tuple(domains.check_pattern(entry, allow=allow) for entry in entries)
         self._by_host: dict[str, list[domains.Pattern]] = {}
+        self.holds = functools.lru_cache(REMEMBERED)(self._holds)
         for pattern in self.patterns:
             # the form of what clients present: an address inside another is itself
             host = domains.presented(pattern.host) if pattern.host else ""
@@ -36,7 +41,7 @@ class _List:
                 found += (pattern for pattern in self._by_host.get(rest, ()) if pattern.wildcard)
         return found
 
-    def holds(self, host: str, port: int) -> bool:
+    def _holds(self, host: str, port: int) -> bool:
         return any(pattern.port in {None, port} for pattern in self.about(host))
 
 
