@@ -8,7 +8,7 @@ import shlex
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sandbox import environment, making, observing, outcome, screens, setaside, staging, surroundings, temporary
 from sandbox.errors import NotStarted, SandboxError
@@ -25,6 +25,7 @@ from sandbox.streams import Stream
 from sandbox.tools import find_bwrap
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
 
     from sandbox.contract import Access, RunResult, Violation
@@ -42,6 +43,9 @@ class Host(Runner, Protocol):
 
     def hand_over(self, bwrap: str, fds: list[int]) -> None:
         """Give a warden the control socket and the three standard streams."""
+
+    def lend(self, terminal: int, before: list[Any], meanwhile: list[Any]) -> socket.socket:
+        """Have a terminal given back, should this process die."""
 
 
 class Run:
@@ -235,7 +239,7 @@ class Run:
                 attempt.signal(signal.SIGKILL)
         self._session.enter(attempt)
         try:
-            return attempt.run(lambda fds: self._session.hand_over(self._bwrap, fds))
+            return attempt.run(lambda fds: self._session.hand_over(self._bwrap, fds), self._session.lend)
         finally:
             self._session.leave(attempt)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from sandbox.contract import Access
     from sandbox.streams import Stream
+    from sandbox.terminal import Lend
 
 _CHUNK = 65536
 # once the warden is gone nothing inside lives; what is left in a pipe is there already
@@ -97,11 +98,12 @@ class Attempt:
                 except OSError:  # it has ended by itself
                     return
 
-    def run(self, hand_over: Callable[[list[int]], None]) -> Report:
+    def run(self, hand_over: Callable[[list[int]], None], lend: Lend | None = None) -> Report:
         """Run to the end.
 
         Args:
             hand_over: gives the supervisor the control socket and the three standard streams.
+            lend: tells it of the caller's terminal.
 
         Raises:
             OSError: no descriptors are left to talk with.
@@ -137,7 +139,7 @@ class Attempt:
                 return Report(failed=Failed(reason="the run was stopped before the command started"))
             ours.sendall(encode(self._spec))
             typed = self._caller if self._caller == self._stdin else None
-            with terminals.raw(typed):
+            with terminals.raw(typed, lend):
                 return self._pump(ours, pipes)
         finally:
             with self._lock:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from sandbox import endpoints, temporary
 from sandbox import request as requests
 from sandbox.contract import ResolvedSandboxConfig
 from sandbox.errors import NotStarted, RequestRefused, Unavailable
 from sandbox.host import Snapshot, host_facts
+from sandbox.linux import lending
 from sandbox.network import libraries
 from sandbox.options import Running, RunOptions, Signalled
 from sandbox.planning import linux
@@ -242,6 +244,20 @@ class Session:
                 socket.send_fds(channel, [word], fds)
             except (BrokenPipeError, ConnectionResetError):  # it died just now, and `poll` had not heard
                 socket.send_fds(self._start(), [word], fds)
+
+    def lend(self, terminal: int, before: list[Any], meanwhile: list[Any]) -> socket.socket:
+        """Have the supervisor give a terminal back as it was, should this process die before it says otherwise.
+
+        Returns:
+            Where to say so.
+        """
+        ours, theirs = socket.socketpair()
+        word = lending.told(before, meanwhile)
+        # a supervisor that is gone is told of by its wardens' ends
+        with theirs, self._lock, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            if self._requests is not None:
+                socket.send_fds(self._requests, [word], [theirs.fileno(), terminal])
+        return ours
 
     def _run(self, request: Request, command: str, options: RunOptions) -> Running:
         """A run as the request's platform has it; what only the other needs is never imported."""

@@ -12,15 +12,18 @@ import sys
 import termios
 import threading
 import time
-import tty
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sandbox import screens
+from sandbox.linux import lending
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterator
 
     from sandbox.streams import Stream
+
+    Lend = Callable[[int, list[Any], list[Any]], socket.socket]
 
 _CHUNK = 65536
 _TYPED = 4096
@@ -34,17 +37,23 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
 
 
 @contextlib.contextmanager
-def raw(caller: int | None) -> Iterator[None]:
+def raw(caller: int | None, lend: Lend | None = None) -> Iterator[None]:
     """Have the caller's terminal pass on every key as it is; afterwards it is as it was.
 
     A caller in the background is stopped by the kernel until it is in the foreground.
+
+    Args:
+        caller: the terminal, if there is one.
+        lend: tells somebody who outlives this process of it, for the case that this process is killed.
     """
     if caller is None:
         yield
         return
     before = termios.tcgetattr(caller)
-    tty.setraw(caller, termios.TCSADRAIN)
+    meanwhile = _raw(before)
+    line = None if lend is None else lend(caller, before, meanwhile)
     try:
+        termios.tcsetattr(caller, termios.TCSADRAIN, meanwhile)
         yield
     finally:
         # in the background by now it would be stopped, and leave the terminal raw
@@ -52,6 +61,29 @@ def raw(caller: int | None) -> Iterator[None]:
         with contextlib.suppress(OSError, termios.error):  # it was closed meanwhile
             termios.tcsetattr(caller, termios.TCSADRAIN, before)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        if line is not None:
+            lending.give_back(line)
+            line.close()
+
+
+def _raw(modes: list[Any]) -> list[Any]:
+    """The same modes with every key passed on, and everything shown, as it is."""
+    iflag, oflag, cflag, lflag, *speeds, keys = modes
+    iflag &= ~(
+        termios.IGNBRK
+        | termios.BRKINT
+        | termios.INPCK
+        | termios.ISTRIP
+        | termios.INLCR
+        | termios.IGNCR
+        | termios.ICRNL
+        | termios.IXON
+    )
+    cflag = cflag & ~(termios.CSIZE | termios.PARENB) | termios.CS8
+    lflag &= ~(termios.ECHO | termios.ECHONL | termios.ICANON | termios.IEXTEN | termios.ISIG)
+    keys = [*keys]
+    keys[termios.VMIN], keys[termios.VTIME] = 1, 0
+    return [iflag, oflag & ~termios.OPOST, cflag, lflag, *speeds, keys]
 
 
 class Terminal:

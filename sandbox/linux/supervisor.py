@@ -16,7 +16,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from sandbox.linux import building, handover, kernel
+from sandbox.linux import building, handover, kernel, lending
 from sandbox.linux.handover import DESCRIPTORS
 from sandbox.linux.messages import Failed, encode
 from sandbox.network.policy import Policy
@@ -38,7 +38,7 @@ def main(descriptor: int) -> None:
 
     Args:
         descriptor: a seqpacket socket; each packet names bubblewrap and brings the control socket and the three
-            standard streams.
+            standard streams. Other packets lend a terminal of the caller's.
     """
     requests = socket.socket(fileno=descriptor)
     requests.set_inheritable(False)
@@ -72,15 +72,18 @@ class Supervisor:
         self._starting: socket.socket | None = None
         self._due = 0.0
         self._served = 0
+        self._lending = lending.Lending()
 
     def serve(self) -> None:
         """Until the executor is gone."""
         while True:
             poll = select.poll()
             poll.register(self._requests.fileno(), select.POLLIN)
+            self._lending.watch(poll)
             if self._starting is not None:
                 poll.register(self._starting.fileno(), select.POLLIN)
             ready = {fd for fd, _ in poll.poll(self._patience())}
+            self._lending.hear(ready)
             if self._starting is not None and (self._starting.fileno() in ready or time.monotonic() >= self._due):
                 self._make_spare()
             elif not ready:
@@ -93,13 +96,19 @@ class Supervisor:
                 # recv_fds drops the flag that would do it; a child that keeps one keeps the executor waiting
                 os.set_inheritable(fd, False)
             if not data:
+                self._lending.end()
                 _end_children()
                 return
-            if len(fds) == DESCRIPTORS:
-                self._hand_over(os.fsdecode(data), fds)
+            self._take(data, fds)
             for fd in fds:
                 os.close(fd)
             self._sweep()
+
+    def _take(self, data: bytes, fds: list[int]) -> None:
+        if len(fds) == DESCRIPTORS:
+            self._hand_over(os.fsdecode(data), fds)
+        elif len(fds) == lending.DESCRIPTORS:
+            self._lending.take(data, fds)
 
     def _hand_over(self, bwrap: str, fds: list[int]) -> None:
         self._forget_starting()
@@ -164,6 +173,7 @@ class Supervisor:
         if pid == 0:
             ours.close()
             self._requests.close()
+            self._lending.close()
             for one in filter(None, (self._spare, self._starting)):
                 one.close()
             for fd in fds:

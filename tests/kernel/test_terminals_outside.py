@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import termios
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +22,6 @@ from tests.support.talks import Desk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.conftest import Tree
     from tests.kernel.conftest import Workspace
@@ -81,6 +83,53 @@ def test_a_signal_to_the_run_ends_the_task_and_gives_the_window_back(
     running.send_signal(number)
     assert running.wait(60) == 128 + number
     assert desk.modes() == before
+
+
+def killed(desk: Desk, where: Path, meanwhile: Callable[[], object] = lambda: None) -> None:
+    """Run a task from a shell in the window, kill the run, and wait until nothing of it is left."""
+    shell = desk.on("/bin/sh", "-c", f"{' '.join(_VXCONF)}; read end", cwd=where, env=_ENVIRONMENT)
+    desk.until("up")
+    assert not desk.modes()[3] & _RAW
+    meanwhile()
+    (run,) = children(shell.pid)
+    (supervisor,) = children(run)
+    with gone(supervisor):
+        os.kill(run, signal.SIGKILL)
+    desk.say("end\r")
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+
+
+@contextlib.contextmanager
+def gone(pid: int) -> Iterator[None]:
+    """Leave once a process has ended."""
+    handle = os.pidfd_open(pid)
+    try:
+        yield
+        assert select.select([handle], [], [], 60)[0], f"{pid} is still there"
+    finally:
+        os.close(handle)
+
+
+def test_a_killed_run_gives_the_window_back(workspace_factory: Factory, desk: Desk) -> None:
+    before = desk.modes()
+    where = project(workspace_factory, "echo up; exec sleep 1000")
+    for _ in range(3):
+        killed(desk, where)
+        assert desk.modes() == before
+
+
+def test_a_window_that_another_has_set_meanwhile_is_left_to_it(workspace_factory: Factory, desk: Desk) -> None:
+    other = desk.modes()
+    other[3] &= ~termios.ICANON
+    killed(
+        desk,
+        project(workspace_factory, "echo up; exec sleep 1000"),
+        lambda: termios.tcsetattr(desk.near, termios.TCSANOW, other),
+    )
+    assert desk.modes()[:6] == other[:6]
 
 
 def test_a_task_run_by_script_believes_in_its_terminal(workspace_factory: Factory, tmp_path: Path) -> None:

@@ -1,0 +1,94 @@
+"""EFFECT: callers' terminals while runs have them raw: given back as they were when the executor dies meanwhile.
+
+Kept by the supervisor, which outlives the executor by that moment. It is in no terminal's session, so the kernel lets
+it set one without stopping it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import select
+import socket
+import termios
+from typing import Any, NamedTuple
+
+#: What is sent for one terminal: the line on which its return is told, and the terminal.
+DESCRIPTORS = 2
+_WORD = b"back"
+# of what `tcgetattr` tells, the flags; for the rest, terminals set values of their own
+_FLAGS = (0, 1, 3)
+
+
+class _Lent(NamedTuple):
+    line: socket.socket
+    terminal: int
+    before: list[Any]
+    meanwhile: list[Any]
+
+
+class Lending:
+    """Terminals that are raw now, or are about to be."""
+
+    def __init__(self) -> None:
+        self._lent: dict[int, _Lent] = {}
+
+    def take(self, word: bytes, fds: list[int]) -> None:
+        """Keep one; the descriptors stay the caller's.
+
+        Args:
+            word: from `told`.
+            fds: the line and the terminal.
+        """
+        before, meanwhile = pickle.loads(word)  # noqa: S301  the executor is of this program
+        line = socket.socket(fileno=os.dup(fds[0]))
+        self._lent[line.fileno()] = _Lent(line, os.dup(fds[1]), before, meanwhile)
+
+    def watch(self, poll: select.poll) -> None:
+        """Add the lines to what is waited for."""
+        for fd in self._lent:
+            poll.register(fd, select.POLLIN)
+
+    def hear(self, ready: set[int]) -> None:
+        """Take what was said on the lines that are ready."""
+        for fd in self._lent.keys() & ready:
+            self._end(self._lent.pop(fd))
+
+    def end(self) -> None:
+        """The executor is gone: take what was said on each."""
+        while self._lent:
+            self._end(self._lent.popitem()[1])
+
+    def close(self) -> None:
+        """Let go of all of them, in a fork."""
+        for one in self._lent.values():
+            one.line.close()
+            os.close(one.terminal)
+
+    @staticmethod
+    def _end(one: _Lent) -> None:
+        with one.line:
+            said = b""
+            with contextlib.suppress(OSError):
+                said = one.line.recv(16)
+        # whoever else has set it meanwhile, as some shells do, is not disturbed
+        with contextlib.suppress(OSError, termios.error):
+            if said != _WORD and _flags(termios.tcgetattr(one.terminal)) == _flags(one.meanwhile):
+                termios.tcsetattr(one.terminal, termios.TCSANOW, one.before)
+        os.close(one.terminal)
+
+
+def _flags(modes: list[Any]) -> list[Any]:
+    return [modes[index] for index in _FLAGS]
+
+
+def told(before: list[Any], meanwhile: list[Any]) -> bytes:
+    """The word that lends a terminal; modes are as `tcgetattr` tells them."""
+    return pickle.dumps((before, meanwhile))
+
+
+def give_back(line: socket.socket) -> None:
+    """Tell that it is as it was before."""
+    with contextlib.suppress(OSError):  # the supervisor is gone
+        line.send(_WORD)
