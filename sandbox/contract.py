@@ -7,11 +7,10 @@ ends in `/`, a pattern stays a pattern, and a metacharacter that is meant litera
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING, Literal
 
 from sandbox.intents import Intent
-from sandbox.light import dataclass, field
+from sandbox.light import Enum, dataclass, field
 
 if TYPE_CHECKING:
     from sandbox.results import (

@@ -11,16 +11,16 @@ as another spelling of an address (`0x7f.1`, `2130706433`, a trailing dot) is no
 
 from __future__ import annotations
 
-import re
-
 from sandbox.errors import SandboxError
 from sandbox.light import dataclass
 
-# as text: a config without a network list never compiles them
-_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
-_PORT = r"[1-9][0-9]{0,4}"
-_NUMERIC = r"[0-9]+|0x[0-9a-f]*"
-_IPV4 = r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}"
+# no regular expressions but for what is no pattern: a check of small files would load `re` for these alone
+_DIGITS = frozenset("0123456789")
+_HEX = frozenset("0123456789abcdef")
+_IN_LABELS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+_MAX_LABEL = 63
+_PARTS_OF_IPV4 = 4
+_MAX_PART = 255
 _URL = r"([a-zA-Z][a-zA-Z0-9+.-]*)://(?:[^/@]*@)?([^/?#]*)"
 
 # one program's host is another's user, path, zone or escape
@@ -104,14 +104,34 @@ def check_pattern(entry: str, *, allow: bool) -> Pattern:
         return Pattern(_ipv6(rest), port=port)
     wildcard = rest.startswith("*.")
     host = canonical_name(rest[2:] if wildcard else rest)
-    if wildcard and (host == "localhost" or re.fullmatch(_IPV4, host)):
+    if wildcard and (host == "localhost" or _is_ipv4(host)):
         raise PatternRefused("* stands before a domain of at least two names only", hint=f'write "{host}"')
     return Pattern(host, wildcard=wildcard, port=port)
 
 
 def is_address(host: str) -> bool:
     """Whether a host in canonical form is an IP address rather than a name."""
-    return ":" in host or re.fullmatch(_IPV4, host) is not None
+    return ":" in host or _is_ipv4(host)
+
+
+def _is_label(text: str) -> bool:
+    return 0 < len(text) <= _MAX_LABEL and _IN_LABELS.issuperset(text) and text[0] != "-" != text[-1]
+
+
+def _is_number(text: str) -> bool:
+    """Whether some program would read a name's last label as a part of an address."""
+    return (text != "" and _DIGITS.issuperset(text)) or (text.startswith("0x") and _HEX.issuperset(text[2:]))
+
+
+def _is_ipv4(text: str) -> bool:
+    parts = text.split(".")
+    return len(parts) == _PARTS_OF_IPV4 and all(_is_decimal(part, _MAX_PART) for part in parts)
+
+
+def _is_decimal(text: str, most: int) -> bool:
+    """Whether it is a number up to `most`, spelled in the one way."""
+    plain = 0 < len(text) <= len(str(most)) and _DIGITS.issuperset(text) and (text[0] != "0" or text == "0")
+    return plain and int(text) <= most
 
 
 def canonical_name(name: str) -> str:
@@ -125,7 +145,7 @@ def canonical_name(name: str) -> str:
     if len(name) > _MAX_NAME:
         raise PatternRefused(f"a host has at most {_MAX_NAME} characters")
     lower = name.lower() if name.isascii() else _idna(name)
-    if lower == "localhost" or re.fullmatch(_IPV4, lower):
+    if lower == "localhost" or _is_ipv4(lower):
         return lower
     if "*" in lower:
         raise PatternRefused("* stands alone before the first dot only", hint='write "*.example.org"')
@@ -135,9 +155,9 @@ def canonical_name(name: str) -> str:
     labels = lower.split(".")
     if len(labels) == 1:
         raise PatternRefused("a host has a dot, or is localhost", hint="write the whole name, with its domain")
-    if re.fullmatch(_NUMERIC, labels[-1]):
+    if _is_number(labels[-1]):
         raise PatternRefused("an IPv4 address has four numbers from 0 to 255", hint='write it like "127.0.0.1"')
-    if len(lower) > _MAX_NAME or not all(re.fullmatch(_LABEL, label) for label in labels):
+    if len(lower) > _MAX_NAME or not all(map(_is_label, labels)):
         raise PatternRefused("a host is made of letters, digits, - and _ between single dots")
     return lower
 
@@ -164,7 +184,7 @@ def presented(text: str) -> str:
         return _embedded(_ipv6(f"[{text}]"))
     lower = text.lower() if text.isascii() else _idna(text)
     bare = lower.removesuffix(".")
-    if re.fullmatch(_LABEL, bare) and not re.fullmatch(_NUMERIC, bare):
+    if _is_label(bare) and not _is_number(bare):
         return bare
     return canonical_name(bare)
 
@@ -193,13 +213,18 @@ def _split_port(entry: str) -> tuple[str, int | None]:
     host, colon, port = entry.partition(":")
     if not colon:
         return host, None
-    if _is_ipv6(entry):
+    if ":" in port and _is_ipv6(entry):
         raise PatternRefused("an IPv6 address needs brackets", hint='write it like "[::1]" or "[::1]:443"')
     return host, _port(port, host)
 
 
 def _refuse_urls(entry: str) -> None:
-    url = re.match(_URL, entry)
+    if "://" in entry:
+        import re  # noqa: PLC0415  see above
+
+        url = re.match(_URL, entry)
+    else:
+        url = None
     if url:
         host = url[2].split(":")[0] if not url[2].startswith("[") else url[2].partition("]")[0] + "]"
         port = url[2][len(host) + 1 :] or str(_SCHEME_PORTS.get(url[1].lower(), ""))
@@ -218,7 +243,7 @@ def _refuse_urls(entry: str) -> None:
 
 
 def _port(text: str, host: str) -> int:
-    if re.fullmatch(_PORT, text) and int(text) <= _MAX_PORT:
+    if text != "0" and _is_decimal(text, _MAX_PORT):
         return int(text)
     names_host = "." in text or host in _SCHEME_PORTS
     hint = f'write the host alone: "{text}"' if names_host else f'write "{host}" or "{host}:443"'

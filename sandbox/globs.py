@@ -11,14 +11,12 @@ The two libraries behind this load when a grant has a brace or a wildcard, not b
 
 from __future__ import annotations
 
-import functools
-import re
 from typing import TYPE_CHECKING
 
 from sandbox import paths, refusals
 from sandbox.errors import Refusal
 from sandbox.facts import Kind
-from sandbox.light import dataclass
+from sandbox.light import dataclass, lru_cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -30,33 +28,38 @@ MAX_ALTERNATIVES = 1000
 #: How many directory entries one pattern may look at.
 MAX_ENTRIES = 250_000
 
-_ESCAPED = re.compile(r"\\([\\*?\[\]{},])")
-_LITERAL_NEEDS = re.compile(r"[\\*?\[\]{}]")
-_TOKEN = re.compile(r"\\[\\*?\[\]{},]|.", re.DOTALL)
-_WHOLE = re.compile(r"(?:^|(?<=/))\*\*(?:/+\*\*)*(?:/+\*)?/*$")
+# as text: most grants are names, and a check of those never loads `re`
+_ESCAPED = r"\\([\\*?\[\]{},])"
+_CHARACTER = r"(?s)\\[\\*?\[\]{},]|."
+_WHOLE = r"(?:^|(?<=/))\*\*(?:/+\*\*)*(?:/+\*)?/*$"
 _WILD = frozenset("*?[]")
-_PLAIN = re.compile(r"[^\0\\*?\[\]{}]+\Z")
+_LITERAL_NEEDS = {ord(char): "\\" + char for char in "\\*?[]{}"}
+_NEVER_PLAIN = frozenset("\0\\*?[]{}")
 
 
 def escape(path: str) -> str:
     """The grant that names exactly this path."""
-    return _LITERAL_NEEDS.sub(r"\\\g<0>", path)
+    return path.translate(_LITERAL_NEEDS)
 
 
 def unescape(grant: str) -> str:
     """The text of a grant that is no pattern, its escapes taken away."""
-    return _ESCAPED.sub(r"\1", grant) if "\\" in grant else grant
+    if "\\" not in grant:
+        return grant
+    import re  # noqa: PLC0415  see above
+
+    return re.sub(_ESCAPED, r"\1", grant)
 
 
 def is_plain(grant: str) -> bool:
     """Whether nothing in a grant is more, or less, than a character of a path."""
-    return _PLAIN.match(grant) is not None
+    return bool(grant) and _NEVER_PLAIN.isdisjoint(grant)
 
 
 def has_wildcard(grant: str) -> bool:
     """Whether a wildcard is left unescaped in a grant whose braces are expanded."""
     # most grants hold none at all, and a check of many files asks this of every one many times
-    return not _WILD.isdisjoint(grant) and any(token in _WILD for token in _TOKEN.findall(grant))
+    return not _WILD.isdisjoint(grant) and ("\\" not in grant or not _WILD.isdisjoint(_tokens(grant)))
 
 
 def expand_braces(grant: str) -> tuple[str, ...]:
@@ -83,14 +86,23 @@ def expand_braces(grant: str) -> tuple[str, ...]:
 
 
 def _braces_escaped(grant: str) -> str:
-    return "".join("\\" + token if token in {"{", "}"} else token for token in _TOKEN.findall(grant))
+    return "".join("\\" + token if token in {"{", "}"} else token for token in _tokens(grant))
+
+
+def _tokens(grant: str) -> list[str]:
+    """The characters of a grant, an escaped one with its backslash."""
+    import re  # noqa: PLC0415  see above
+
+    return re.findall(_CHARACTER, grant)
 
 
 def collapse(grant: str) -> str:
     """`dir/**` and `dir/**/*` as the `dir/` they mean; a bare `**` is `./`; anything else unchanged."""
     if "*" not in grant:
         return grant
-    found = _WHOLE.search(grant)
+    import re  # noqa: PLC0415  see above
+
+    found = re.search(_WHOLE, grant)
     return grant if found is None else grant[: found.start()] or "./"
 
 
@@ -210,15 +222,17 @@ class _Pattern:
         return states
 
 
-@functools.lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)
 def _component(component: str) -> Callable[[str], object]:
     """The test for one component that is not `**`."""
+    import re  # noqa: PLC0415  see above
+
     if not has_wildcard(component):
         return re.compile(re.escape(unescape(component)) + r"\Z").match
     from wcmatch import fnmatch  # noqa: PLC0415  start-up time: few grants have wildcards
 
     # an ordinary backslash must not become an escape of what follows it
-    spelled = "".join("\\\\" if piece == "\\" else piece for piece in _TOKEN.findall(component))
+    spelled = "".join("\\\\" if piece == "\\" else piece for piece in _tokens(component))
     (source,), _ = fnmatch.translate(spelled, flags=fnmatch.DOTMATCH | fnmatch.CASE | fnmatch.FORCEUNIX)
     return re.compile(source.removesuffix("$") + r"\Z").match
 

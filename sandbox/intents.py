@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from sandbox.light import Enum
 
 
 class Intent(Enum):

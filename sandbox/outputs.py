@@ -7,13 +7,12 @@ link is: alone, what it leads to would be opened.
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 from sandbox import globs, paths, refusals
 from sandbox.errors import Refusal
 from sandbox.facts import Kind
-from sandbox.light import dataclass
+from sandbox.light import dataclass, lru_cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -82,7 +81,7 @@ def _takes(patterns: tuple[str, ...], path: str) -> bool:
     return taken(path) and not back(path)
 
 
-@functools.lru_cache(maxsize=64)
+@lru_cache(maxsize=64)
 def _index(
     upstream: tuple[tuple[str, tuple[str, ...]], ...],
 ) -> dict[str, list[tuple[str, Callable[[str], bool], Callable[[str], bool]]]]:
@@ -94,7 +93,7 @@ def _index(
     return found
 
 
-@functools.lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)
 def _matchers(patterns: tuple[str, ...]) -> tuple[Callable[[str], bool], Callable[[str], bool]]:
     """What patterns take, and what they take back; asked for every denial."""
     taken = [pattern for pattern in patterns if not pattern.startswith("!")]

@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 import sys
 
+# so spelled, a start-up path does not load `typing`
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Never
+
 # what cannot be encoded is escaped rather than raised: names are bytes, and any can be printed
 for _stream in (sys.stdout, sys.stderr):
     _reconfigure = getattr(_stream, "reconfigure", None)
@@ -33,16 +38,30 @@ def main(words: list[str] | None = None) -> int:
     return status
 
 
+def program() -> Never:
+    """Carries out the command line of this process, and ends it."""
+    status = main()
+    if "vxconf.cli.app" not in sys.modules:
+        # a plain check leaves nothing behind: taking all its modules apart again would be a tenth of it
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            pass  # what could not be written the status has told
+        os._exit(status)
+    sys.exit(status)
+
+
 def _carry_out(words: list[str]) -> int:
     from vxconf.cli import USAGE, UsageError, dispatch, err  # noqa: PLC0415  inside the guard
-    from vxconf.fastpath import check_arguments, defer, defer_typing  # noqa: PLC0415
+    from vxconf.fastpath import check_arguments, defer, defer_for_check  # noqa: PLC0415
 
     defer("inspect")
 
     try:
         arguments = check_arguments(words)
         if arguments is not None:
-            defer_typing()
+            defer_for_check()
             return dispatch("check", arguments)
         from vxconf.cli.app import carry_out  # noqa: PLC0415  loads typer
 
@@ -66,4 +85,4 @@ def _unforeseen(fault: Exception, words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

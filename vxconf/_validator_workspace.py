@@ -6,9 +6,7 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
-
 
 from vxconf._validator import Invalid
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from sandbox import light
-from vxconf.diagnostics import CODES, Diagnostic, Severity, dotted, in_order
+from vxconf.diagnostics import Diagnostic, Severity, dotted, in_order
 from vxconf.loading import START, whole_file
 from vxconf.projects import TooManyDirectories
 
@@ -126,13 +125,15 @@ def _task(task: Task, model: TaskModel, document: Document, platforms: Iterable[
                 document,
                 files=workspace.files,
                 stores=workspace.store_places,
-                is_made=partial(_is_made, workspace),
+                is_made=lambda path: _is_made(task.project.workspace, path),
             )
         if _has_endpoints(block):
             from vxconf import cautions_network  # noqa: PLC0415  most blocks list none
 
             yield from cautions_network.cautions(block, judged, document, files=task.project.workspace.files)
     if block.network is True and listed(task.project.workspace) == ():
+        from vxconf.codes import CODES  # noqa: PLC0415  start-up time: a healthy block has nothing to say
+
         path = (*block.path, "allow", "network")
         yield Diagnostic(
             code="VX402",

@@ -50,7 +50,7 @@ def fresh(path: str, text: str) -> bool:
 def validator_code(name: schema.Name) -> str:
     """The module that holds the schema as plain code.
 
-    fastjsonschema's own messages and exceptions are taken out: the code answers yes or no, and loads `re` alone.
+    fastjsonschema's own messages and exceptions are taken out: the code answers yes or no, and loads nothing.
     """
     import fastjsonschema  # noqa: PLC0415  nobody but the generator needs it
 
@@ -65,8 +65,11 @@ def validator_code(name: schema.Name) -> str:
     code = re.sub(r"^(def \w+\()data\):", r"\1data: Any) -> Any:", code, flags=re.MULTILINE)
     code = code.replace(", Decimal)", ")")  # no parser here makes one
     code = re.sub(r"^NoneType = .*\n\n?", "", code, flags=re.MULTILINE)
+    # the patterns' own spelling, as in the schema; fastjsonschema's translation of it is left out
+    code = re.sub(r"^    ('.*'): re\.compile\(.*\)(,?)$", r"    \1: patterns.test(\1)\2", code, flags=re.MULTILINE)
+    code = re.sub(r"(REGEX_PATTERNS\['.*?'\])\.search\(", r"\1(", code)
     invalid = (
-        'class Invalid(Exception):\n    """The document is refused; why is found out elsewhere."""\n'
+        '\n\nclass Invalid(Exception):\n    """The document is refused; why is found out elsewhere."""\n'
         if name == "vx"
         else "from vxconf._validator import Invalid\n"
     )
@@ -76,7 +79,7 @@ def validator_code(name: schema.Name) -> str:
         f"# schema sha256 {digest}\n"
         "# mypy: ignore-errors\n\n"
         "from __future__ import annotations\n\n"
-        "import re\nfrom typing import Any\n\n\n"
+        "from typing import Any\n\n" + ("from vxconf import patterns\n" if "patterns.test(" in code else "")
     )
     return head + invalid + "\n\n" + code.strip() + "\n"
 

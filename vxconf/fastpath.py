@@ -6,10 +6,14 @@ Anything unusual falls through to typer, which says what is wrong with it.
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from types import ModuleType
 
 from vxconf.options import DIRECTORY, Arguments, command, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+else:
+    ModuleType = type(sys)  # `types` would be a module to load for one name
 
 
 class _Anything:
@@ -23,9 +27,12 @@ class _Deferred(ModuleType):
     """A module that loads once something in it is used, and not when it is imported."""
 
     def __getattr__(self, attribute: str) -> object:
+        # an import statement asks for `__path__`: that is no use of what is in it
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
-        real = import_module(self.__name__)
+        real = __import__(self.__name__)
         vars(self).update(vars(real))
         return getattr(real, attribute)
 
@@ -39,11 +46,12 @@ def defer(name: str) -> None:
     sys.modules.setdefault(name, _Deferred(name))
 
 
-def defer_typing() -> None:
-    """Defers `typing`, a tenth of a whole check, until more of it is used than what type checkers read.
+def defer_for_check() -> None:
+    """Defers `re`, and `typing` until more of it is used than what type checkers read: a fifth of a whole check.
 
     Only for a process that checks: what reads annotations, as typer does, would read stand-ins.
     """
+    defer("re")
     defer("typing")
     module = sys.modules["typing"]
     if isinstance(module, _Deferred):

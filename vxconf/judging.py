@@ -6,7 +6,6 @@ one mistake does not hide the next.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sandbox import globs, light
@@ -15,7 +14,7 @@ from sandbox.errors import Refusal, RequestRefused
 from sandbox.facts import Kind
 from sandbox.outputs import Declared, find
 from sandbox.request import build
-from vxconf.diagnostics import CODES, Diagnostic, dotted, in_order
+from vxconf.diagnostics import Diagnostic, dotted, in_order
 from vxconf.resolve import Resolution, Surroundings, resolve
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ class Judged:
         """The file system it was judged against."""
         return self.where.files
 
-    @cached_property
+    @light.cached_property
     def request(self) -> Request | None:
         """Of what was not refused, whole, by the files it was judged against."""
         return self.request_now(self.where.files)
@@ -156,7 +155,7 @@ class Judged:
             declared=folded.declared,
         )
 
-    @cached_property
+    @light.cached_property
     def plan(self) -> Plan | None:
         """How the request is carried out on Linux; `None` for a request of another platform, or for none."""
         if self.request is None or self.request.config.platform != "linux":
@@ -253,7 +252,8 @@ def _names_something(grant: str, files: Files) -> bool:
 
 def diagnose(refusal: Refusal, path: FieldPath, document: Document) -> Diagnostic:
     """A refusal of the engine, told at its place in the file."""
-    from vxconf.places import locate  # noqa: PLC0415  start-up time: a healthy block has nothing to place
+    from vxconf.codes import CODES  # noqa: PLC0415  start-up time: a healthy block has nothing to say
+    from vxconf.places import locate  # noqa: PLC0415  the same
 
     return Diagnostic(
         code=refusal.code,

@@ -7,10 +7,9 @@ project that was missed would be a wall that is missing, so past the bound the w
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sandbox.light import cached_property
 from vxconf.members import Members, members
 from vxconf.roots import CONFIG_NAMES
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 #: Directories looked into per walk.
 BOUND = 200_000
 
+_TOML, _JSON = CONFIG_NAMES
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 
@@ -68,12 +68,27 @@ class Projects:
         """
         known = self._below.get(self._root.path)
         if known is not None and directory != self._root.path:
+            if directory not in self._holders:
+                return ()
+            from bisect import bisect_left  # noqa: PLC0415  start-up time: most projects hold no other
+
             prefix = directory + "/"
             first = bisect_left(known, prefix)
             return known[first : bisect_left(known, directory + "0", first)]  # "0" follows "/"
         if directory not in self._below:
             self._below[directory] = self._walk(directory)
         return self._below[directory]
+
+    @cached_property
+    def _holders(self) -> frozenset[str]:
+        """Every directory above a project of the workspace, once its whole is walked."""
+        found: set[str] = set()
+        for directory in self._below[self._root.path]:
+            above = directory.rpartition("/")[0]
+            while above and above not in found:
+                found.add(above)
+                above = above.rpartition("/")[0]
+        return frozenset(found)
 
     def is_project(self, directory: str) -> bool:
         """Whether a canonical directory of the workspace is a project."""
@@ -99,27 +114,27 @@ class Projects:
             looked += 1
             if looked > self._bound:
                 raise TooManyDirectories(start)
-            names: set[str] = set()
-            inside: list[str] = []
             try:
-                with os.scandir(directory) as entries:
-                    for entry in entries:
-                        names.add(entry.name)
-                        if _walkable(entry):
-                            inside.append(entry.path)
+                # read to its end it is closed
+                entries = list(os.scandir(directory))
             except OSError:
                 # what cannot be listed holds no project anybody could use
                 continue
             if directory != start:
+                names = [entry.name for entry in entries]
                 if "pyvenv.cfg" in names:
                     continue
                 if self._is_project(directory, names):
                     found.append(directory)
-            waiting += inside
+            waiting += [
+                entry.path
+                for entry in entries
+                if entry.is_dir(follow_symlinks=False) and entry.name[0] != "." and entry.name not in _SKIPPED
+            ]
         return tuple(sorted(found))
 
-    def _is_project(self, directory: str, names: set[str]) -> bool:
-        if not names.isdisjoint(CONFIG_NAMES):
+    def _is_project(self, directory: str, names: list[str]) -> bool:
+        if _TOML in names or _JSON in names:
             return True
         manifest, root = self.members.manifest, self._root.path
         if directory == root or (manifest and manifest not in names):
@@ -148,12 +163,8 @@ class Projects:
         return frozenset(glob.count("/") + 1 for glob in globs)
 
 
-def _walkable(entry: os.DirEntry[str]) -> bool:
-    return not entry.name.startswith(".") and entry.name not in _SKIPPED and entry.is_dir(follow_symlinks=False)
-
-
-def _names(directory: str) -> set[str]:
+def _names(directory: str) -> list[str]:
     try:
-        return set(os.listdir(directory))
+        return os.listdir(directory)
     except OSError:
-        return set()
+        return []

@@ -7,11 +7,10 @@ load again to see what has changed.
 from __future__ import annotations
 
 import os
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sandbox.host import Snapshot, home_directory, host_facts
-from sandbox.light import replace
+from sandbox.light import cached_property, replace
 from vxconf.loading import Loaded, config_file, load_file, unloaded
 from vxconf.naming import Unknown, nearest, split
 from vxconf.projects import Projects

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 
 # so spelled, a start-up path does not load `typing`
 TYPE_CHECKING = False
@@ -36,7 +35,7 @@ def dispatch(name: str, arguments: Arguments) -> int:
         os.getcwd()
     except OSError:
         raise UsageError("the working directory is gone: go to another one") from None
-    room = import_module(f"vxconf.cli.{name}")
+    room = __import__(f"vxconf.cli.{name}", fromlist=["main"])
     main: Callable[[Arguments], int] = room.main
     return main(arguments)
 

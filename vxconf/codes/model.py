@@ -7,9 +7,7 @@ reused for something else.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from sandbox.light import dataclass
+from sandbox.light import StrEnum, dataclass
 from vxconf.codes.severity import Severity
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from sandbox.light import StrEnum
 
 
 class Severity(StrEnum):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Literal
 
 from sandbox.domains import PatternRefused, check_pattern
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from vxconf.rules.view import FileView
 
 _NETWORK: tuple[tuple[Literal["allow", "deny"], bool], ...] = (("allow", True), ("deny", False))
-_SYSTEM_NAME = r"[A-Za-z0-9._-]+"
+_SYSTEM_NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _SHOWN = 80
 
 #: Fields that do something on one platform alone, and that platform's opposite.
@@ -139,7 +138,7 @@ def system_name(file: FileView) -> Iterator[Finding]:
     for task in file.sandboxed:
         for field in ("systemInfo", "machLookup"):
             for path, name in task.strings(*SANDBOX, "allow", field):
-                if not re.fullmatch(_SYSTEM_NAME, name):
+                if not _SYSTEM_NAME.issuperset(name):
                     yield Finding(
                         code="VX213",
                         path=path,
@@ -178,4 +177,18 @@ def no_effect(file: FileView) -> Iterator[Finding]:
                 help=f"keep it for {_SYSTEM_NAMES['macos' if platform == 'linux' else 'linux']}, or remove it",
                 at_key=True,
                 platform=platform,
+            )
+
+
+def weaker(file: FileView) -> Iterator[Finding]:
+    """A task may accept a weaker sandbox, which is worth knowing."""
+    for task in file.sandboxed:
+        if task.value(*SANDBOX, "weakerWhenNested") is True:
+            yield Finding(
+                code="VX413",
+                path=(*task.path, *SANDBOX, "weakerWhenNested"),
+                message="weakerWhenNested lets the task see the processes outside where no full sandbox can be built",
+                help="leave it out where the container can have an unmasked /proc",
+                at_key=True,
+                platform="linux",
             )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from typing import TYPE_CHECKING
 
 from vxconf.diagnostics import dotted, quoted
@@ -161,6 +159,9 @@ def ready_output(file: FileView) -> Iterator[Finding]:
             message = f"the regular expression has more than {_LONGEST_REGEX:,} characters"
             yield Finding(code="VX202", path=path, message=message, help="search for a shorter text")
             continue
+        import re  # noqa: PLC0415  start-up time: few tasks have one
+        import warnings  # noqa: PLC0415  the same
+
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
