@@ -27,8 +27,8 @@ def main(handover: socket.socket, bwrap: str, *, supervisor: int, spare: bool) -
     """Prepare a sandbox, serve the one task that is handed over, and end.
 
     Args:
-        handover: to the supervisor; one packet brings the control socket and the three standard streams. It stays open
-            until this process ends, which tells the supervisor so.
+        handover: to the supervisor; one packet brings the control socket and the three standard streams. One goes back
+            when the command starts, and its closing tells of this process's end.
         bwrap: absolute path of bubblewrap.
         supervisor: the parent's number.
         spare: whether it was made ahead of any task.
@@ -51,7 +51,7 @@ def main(handover: socket.socket, bwrap: str, *, supervisor: int, spare: bool) -
             prepared = _prepared(bwrap, wake, supervisor, handover, control)
         if isinstance(prepared, Exception):
             raise prepared  # noqa: TRY301  said below, as every other
-        _serve(control, stdio, prepared, wake)
+        _serve(handover, control, stdio, prepared, wake)
         code = 0
     except NotStarted as error:
         _fail(control, error.message, error.hint)
@@ -88,7 +88,9 @@ def _made(bwrap: str, wake: Wake, *sockets: socket.socket) -> Prepared | Excepti
         return error
 
 
-def _serve(control: socket.socket, stdio: tuple[int, ...], prepared: Prepared, wake: Wake) -> None:
+def _serve(
+    handover: socket.socket, control: socket.socket, stdio: tuple[int, ...], prepared: Prepared, wake: Wake
+) -> None:
     body = receive_body(control)
     if body is None:
         return
@@ -101,7 +103,12 @@ def _serve(control: socket.socket, stdio: tuple[int, ...], prepared: Prepared, w
     published = publish(spec.network.published)
     for fd in stdio:
         os.close(fd)
-    Warden(spec, control, prepared, wake, published=published, datagrams=letters).run()
+
+    def begun() -> None:
+        with contextlib.suppress(OSError):  # the supervisor no longer waits for it
+            handover.send(b"begun")
+
+    Warden(spec, control, prepared, wake, begun=begun, published=published, datagrams=letters).run()
 
 
 def _takes_letters(stream: int) -> bool:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: How process 1 ends: a wait status (or -1) and an errno of execve (or 0).
 OUTCOME = struct.Struct("<ii")
+#: What it and everything it waited for used: seconds of processor time, and a peak in KiB.
+USAGE = struct.Struct("<dq")
 
 _SETUP_FAILED = 125
 _FIRST_FREE = 3
@@ -78,12 +80,16 @@ def run(
         _tell(link, b"failed " + reason(error))
         os._exit(_SETUP_FAILED)
     _tell(link, b"ended " + OUTCOME.pack(*status))
-    _end_rest()
+    _end_rest(link)
     os._exit(0)
 
 
-def _end_rest() -> None:
-    """End what the command left running, and wait for it: the kernel counts the time and memory of nothing else."""
+def _end_rest(link: socket.socket) -> None:
+    """End what the command left running, wait for it, and tell what all of it used.
+
+    The kernel counts the time and memory of nothing that is not waited for. The warden need not wait for this process,
+    whose own end takes long: its memory is an interpreter's.
+    """
     if os.getpid() != 1:  # it would be everybody's end
         return
     with contextlib.suppress(OSError):  # there is nothing left
@@ -91,6 +97,9 @@ def _end_rest() -> None:
     with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
+    own, rest = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = own.ru_utime + own.ru_stime + rest.ru_utime + rest.ru_stime
+    _tell(link, b"gone " + USAGE.pack(cpu, max(own.ru_maxrss, rest.ru_maxrss)))
 
 
 def _close_settings() -> None:

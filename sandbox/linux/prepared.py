@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sandbox.linux.anchor import Anchor
 
 _SETTLE_SECONDS = 30.0
-_WORD = 64
+_CREDENTIALS = 2  # SCM_CREDENTIALS
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class Prepared:
         poll.register(self.link.fileno(), select.POLLIN)
         poll.poll(_SETTLE_SECONDS * 1000)
         try:
-            kind, _, number = self.link.recv(_WORD).partition(b" ")
+            kind, _, number = self.link.recv(building.WORD).partition(b" ")
         except OSError:
             return False
         if kind != b"first":
@@ -112,3 +112,17 @@ def prepare(bwrap: str, close: Callable[[], object]) -> Prepared:
     link.setblocking(False)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
     return Prepared(link, joiner, anchored, mounts)
+
+
+def received(link: socket.socket) -> tuple[bytes, list[int], int]:
+    """One word: its bytes, the descriptors with it, and the sender's number on the host."""
+    space = socket.CMSG_SPACE(4 * building.DESCRIPTORS) + socket.CMSG_SPACE(12)
+    word, ancillary, _, _ = link.recvmsg(building.WORD, space, socket.MSG_CMSG_CLOEXEC)
+    fds: list[int] = []
+    sender = 0
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds += [int.from_bytes(data[i : i + 4], "little", signed=True) for i in range(0, len(data) & ~3, 4)]
+        elif level == socket.SOL_SOCKET and kind == _CREDENTIALS:
+            sender = int.from_bytes(data[:4], "little", signed=True)
+    return word, fds, sender

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 # a session that runs one task has no use for a spare
 _SPARE_FROM = 2
 _IDLE_SECONDS = 2.0
-# in which most tasks have started
-_START_SECONDS = 0.04
+# a task that has not begun by then waits for something
+_START_SECONDS = 0.2
 _END_SECONDS = 5.0
 
 
@@ -149,7 +149,7 @@ class Supervisor:
         return _IDLE_SECONDS * 1000 if self._wardens else None
 
     def _make_spare(self) -> None:
-        """The task handed over last has long begun or ended: now the next one's part may be made."""
+        """The task handed over last has begun or ended: now the next one's part may be made."""
         self._forget_starting()
         if self._served >= _SPARE_FROM and self._spare is None:
             with contextlib.suppress(OSError):  # the next task's own attempt will say why

@@ -13,20 +13,20 @@ import os
 import resource
 import select
 import signal
-import socket
 import time
 from typing import TYPE_CHECKING
 
 from sandbox.linux import init
-from sandbox.linux.building import DESCRIPTORS, WORD
 from sandbox.linux.caller import Caller
 from sandbox.linux.doors import Doors
 from sandbox.linux.front import Front
 from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Started, encode
 from sandbox.linux.numbers import ARCHITECTURES
 from sandbox.linux.observe import Recorder
+from sandbox.linux.prepared import received
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterable
 
     from sandbox.contract import Observer
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 _SETUP_SECONDS = 30.0
 # what process 1 said before it closed a door may be heard a little later
 _LAST_WORD_SECONDS = 0.2
-_CREDENTIALS = 2  # SCM_CREDENTIALS
 
 
 def send(control: socket.socket, message: Failed | Finished | Seen | Started) -> None:
@@ -63,6 +62,7 @@ class Warden:
     """The state of one task, from the anchor to the last reaped process.
 
     Args:
+        begun: called when the command starts.
         published: listeners of the host's that lead to the task's own servers.
         datagrams: whether a standard stream is an AF_UNIX datagram socket.
     """
@@ -74,6 +74,7 @@ class Warden:
         prepared: Prepared,
         wake: Wake,
         *,
+        begun: Callable[[], object] = lambda: None,
         published: Iterable[socket.socket] = (),
         datagrams: bool = False,
     ) -> None:
@@ -85,6 +86,7 @@ class Warden:
         # process 1 would end only after all its mounts were taken down; so that is done after the last word is said
         self._mounts = os.open(f"/proc/{prepared.anchor.inside}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
         self._wake = wake
+        self._tell_begun = begun
         self._architecture: Architecture = ARCHITECTURES[os.uname().machine]
         self._holding = _holding(spec)
         self._recorder = Recorder(
@@ -125,7 +127,7 @@ class Warden:
         self._killed = False
         self._link_open = True
         self._observer: Observer = "none"
-        self._usage: resource.struct_rusage | None = None
+        self._usage: tuple[float, int] | None = None
         self._tracer: Tracer | None = None
 
     def run(self) -> None:
@@ -233,7 +235,7 @@ class Warden:
     def _hear_inside(self) -> bool:
         """Take one word from the joiner or process 1; false when none waits."""
         try:
-            word, fds, sender = _receive(self._link)
+            word, fds, sender = received(self._link)
         except BlockingIOError:
             return False
         except ConnectionResetError:
@@ -286,8 +288,11 @@ class Warden:
             send(self._control, Started(pid=sender, observer=self._observer, masked=self._observer == "mask"))
             with contextlib.suppress(OSError):  # killed already: its end will be told
                 self._link.send(b"run")
+            self._tell_begun()
         elif kind == b"ended" and len(rest) == init.OUTCOME.size:
             self._outcome = init.OUTCOME.unpack(rest)
+        elif kind == b"gone" and len(rest) == init.USAGE.size:
+            self._usage = init.USAGE.unpack(rest)
         elif kind == b"failed" and not self._began:
             self._fail(rest.decode("utf-8", "surrogateescape"))
 
@@ -345,7 +350,8 @@ class Warden:
                 self._fail(f"the sandbox could not be built (status {os.waitstatus_to_exitcode(status)})")
             self._greet()
         elif pid == self._first:
-            self._usage = usage
+            # as it told itself, unless it could not
+            self._usage = self._usage or (usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
         elif pid == self._anchor.pid and not self._armed:
             self._fail("bubblewrap ended while the sandbox was being built")
 
@@ -369,9 +375,8 @@ class Warden:
             send(self._control, Seen(accesses=accesses))
         # process 1 takes the command with it, and tells of no end
         killed = int(signal.SIGKILL) if self._killed else None
-        cpu = usage.ru_utime + usage.ru_stime - self._mark[0]
-        # process 1 starts at the forked interpreter's own mark: only a peak above it is the command's
-        peak = usage.ru_maxrss * 1024 if usage.ru_maxrss > self._mark[1] else None
+        cpu, peak = usage
+        cpu -= self._mark[0]
         send(
             self._control,
             Finished(
@@ -379,23 +384,10 @@ class Warden:
                 exec_errno=self._outcome[1] if self._outcome else 0,
                 timed_out=self._timed_out,
                 cpu_ms=max(0.0, cpu * 1000),
-                peak_rss_bytes=peak,
+                # process 1 starts at the forked interpreter's own mark: only a peak above it is the command's
+                peak_rss_bytes=peak * 1024 if peak > self._mark[1] else None,
                 duration_ms=(time.monotonic() - self._began) * 1000,
                 incomplete=self._recorder.incomplete,
                 leftovers=leftovers,
             ),
         )
-
-
-def _receive(link: socket.socket) -> tuple[bytes, list[int], int]:
-    """One word: its bytes, the descriptors with it, and the sender's number on the host."""
-    space = socket.CMSG_SPACE(4 * DESCRIPTORS) + socket.CMSG_SPACE(12)
-    word, ancillary, _, _ = link.recvmsg(WORD, space, socket.MSG_CMSG_CLOEXEC)
-    fds: list[int] = []
-    sender = 0
-    for level, kind, data in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            fds += [int.from_bytes(data[i : i + 4], "little", signed=True) for i in range(0, len(data) & ~3, 4)]
-        elif level == socket.SOL_SOCKET and kind == _CREDENTIALS:
-            sender = int.from_bytes(data[:4], "little", signed=True)
-    return word, fds, sender
