@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import tracemalloc
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandbox.linux.numbers import X86_64
+from sandbox.linux.strace import parser as parsing
+from sandbox.linux.strace import text
 from sandbox.linux.strace.parser import LINE_LIMIT, Parser
 
 if TYPE_CHECKING:
@@ -108,8 +113,30 @@ _GARBAGE = st.lists(
 )
 
 
-def fed(pieces: list[bytes]) -> tuple[list[Access], bool, str]:
-    parser = Parser(X86_64, Places(), cwd="/ws/p", root=1)
+RECORDED = sorted(
+    {
+        line.split(b" ", 1)[1].lstrip()
+        for path in (Path(__file__).resolve().parents[2] / "fixtures/traces").glob("*.strace")
+        for line in path.read_bytes().splitlines()
+    }
+)
+_BITS = st.sampled_from(
+    [b'"', b"(", b")", b" = ", b"<", b">", b",", b", ", b"\\", b"{", b"]", b" ", b"O_WRONLY", b"3</a>", b"...", b"= 3"]
+)
+
+
+@st.composite
+def recorded(draw: st.DrawFn) -> bytes:
+    """What one process did, as it was recorded, or spoilt in a few places."""
+    line = draw(st.sampled_from(RECORDED))
+    for _ in range(draw(st.integers(0, 3))):
+        at = draw(st.integers(0, len(line)))
+        line = line[:at] + draw(_BITS) + line[at + draw(st.integers(0, 5)) :]
+    return line
+
+
+def fed(pieces: list[bytes], *, noted: bool = False) -> tuple[list[Access], bool, str]:
+    parser = Parser(X86_64, Places(), cwd="/ws/p", root=1, noted=noted)
     found = [access for piece in pieces for access in parser.feed(piece)]
     return found + parser.finish(), parser.ended, parser.incomplete
 
@@ -175,6 +202,7 @@ def test_lines_made_to_be_slow_are_not() -> None:
         b'"',
         b"(",
         b") = 1<",
+        b") = -1 EINVAL (",
         b" = ",
         b"1<",
         b"AT_FDCWD<",
@@ -189,9 +217,48 @@ def test_lines_made_to_be_slow_are_not() -> None:
             b"1 openat(AT_FDCWD, ",
             b"1 openat(3<",
             b'1 open("',
+            b'1 readlink("',
             b"1 connect(3, ",
             b"1 sendmsg(3, {",
             b"1 +++ ",
         ):
             line = head + (unit * size)[:size]
             fed([line + b" = -1 ENOENT (No such file or directory)\n", line + b'") = -1 ENOENT (No such file)\n'])
+
+
+@given(st.lists(recorded() | lines().map(lambda line: line.split(b" ", 1)[1].lstrip()), max_size=8), st.booleans())
+@settings(max_examples=200)
+def test_what_is_passed_over_tells_nothing_when_it_is_read(said: list[bytes], noted: bool) -> None:
+    trace = b"".join(b"1     %b\n" % line for line in said)
+    swift = fed([trace], noted=noted)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parsing, "_LINES", re.compile(parsing.LINE))
+        assert fed([trace], noted=noted) == swift
+
+
+@given(recorded())
+@settings(max_examples=200)
+def test_a_frequent_shape_is_read_as_any_other(line: bytes) -> None:
+    assert text.result(line) == text.searched_result(line)
+    body = line.partition(b"(")[2].rpartition(b")")[0]
+    for limit in range(1, 6):
+        assert text.arguments(body, limit) == text.searched_arguments(body, limit)
+
+
+def test_every_recorded_line_is_read_the_same_by_its_shape_and_by_none() -> None:
+    for line in RECORDED:
+        assert text.result(line) == text.searched_result(line)
+        body = line.partition(b"(")[2].rpartition(b")")[0]
+        assert text.arguments(body, 6) == text.searched_arguments(body, 6)
+
+
+@pytest.mark.parametrize("end", [b") = 0", b") = -1 ENOENT (No such file or directory)"])
+@pytest.mark.parametrize("over", [0, 1])
+def test_a_line_that_is_too_long_is_said_however_it_comes(end: bytes, over: int) -> None:
+    head, behind = b'1     stat("/', b'1     stat("/b", 0) = -1 ENOENT (No such file or directory)\n'
+    line = head + b"a" * (LINE_LIMIT - len(head) - len(end) - 4 + over) + b'", 0' + end
+    assert len(line) == LINE_LIMIT + over
+    whole = fed([b"1     getpid() = 1\n" + line + b"\n" + behind])
+    assert [access.asked for access in whole[0]][-1:] == ["/b"]
+    assert whole[2] == ("a line of the trace is too long" if over else "")
+    assert fed([line + b"\n", behind]) == fed([line[:9999], line[9999:], b"\n" + behind]) == whole

@@ -25,12 +25,23 @@ NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})
 
 CONNECTS = ("connect", "sendto", "sendmsg", "sendmmsg")
 
+#: Those whose success may tell something.
+TELLING = syscalls.WRITES | syscalls.OPENS
+
 _WRITES = re.compile(rb"O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE)")
 _RESOLVE_IN_ROOT = 0x10
 # links of a process to its directories, which go with it
 _OWN = re.compile(r"/proc/(self|thread-self|\d+)(?:/task/\d+)?/(cwd|root)(?=/|$)")
 _CWD = re.compile(r"/proc/(?:self|thread-self)/cwd(?=/|$)")
+_PROC = "/proc/"
 _UNKNOWN = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(?:cwd|root|fd/\d+)/.")
+# how many arguments of each call are read
+_WANTED = {
+    call.name: 1 + max(call.flags, call.how, *(a.path for a in call.paths), *(a.dirfd for a in call.paths))
+    for call in syscalls.CALLS.values()
+}
+_LINKS = ("readlink", "readlinkat")
+_DELETED = (b"(deleted)", b"(deleted)>")
 
 
 class Places(Protocol):
@@ -98,11 +109,20 @@ class Calls:
             for named in self._named(pid, process, call, body):
                 process.opened(result.value, self._walk(pid, named))
         if name in syscalls.WRITES or (opens and _WRITES.search(body)):
+            if opens and not self._changes(name, result):
+                return
             for named in self._named(pid, process, call, body):
                 path = self._walk(pid, named)
-                intent = Intent.WRITE if named.intent in (Intent.OPEN, Intent.CREATE) else named.intent
+                intent = Intent.WRITE if named.intent is Intent.CREATE else named.intent
                 if intent in WRITE_INTENTS and self._places.changes(name, intent, path):
                     yield self._access(pid, name, named, path, intent=intent, errno="")
+
+    def _changes(self, name: str, result: text.Result) -> bool:
+        """Whether an open may count, by what strace notes of the file."""
+        opened = text.descriptor(result.noted) if result.noted else None
+        if opened is None or result.noted.endswith(_DELETED):
+            return True
+        return bool(opened.path) and self._places.changes(name, Intent.WRITE, opened.path)
 
     def failed(self, pid: int, process: Process, name: str, body: bytes, errno: str) -> Iterator[Access]:
         if name in CONNECTS:
@@ -119,8 +139,8 @@ class Calls:
                 )
             return
         call = syscalls.CALLS.get(name)
-        if call is None:
-            return
+        if call is None or (errno == "EINVAL" and name in _LINKS):
+            return  # it is there, and no link
         repeated = (f"{process.directory.path}\0{name}\0{errno}", body)
         if repeated in self._repeated:
             return
@@ -137,8 +157,7 @@ class Calls:
 
     def _named(self, pid: int, process: Process, call: syscalls.Call, body: bytes, errno: str = "") -> Iterator[_Named]:
         """Each path of a call that names one and can be placed."""
-        wanted = 1 + max(call.flags, call.how, *(a.path for a in call.paths), *(a.dirfd for a in call.paths))
-        given = text.arguments(body, wanted)
+        given = text.arguments(body, _WANTED[call.name])
         at = call.how if call.how >= 0 else call.flags
         said = given[at] if 0 <= at < len(given) else b""
         if call.how >= 0:
@@ -206,11 +225,14 @@ class Calls:
     def _walk(self, pid: int, named: _Named) -> str:
         """Where a path leads; its process may be gone by now, and its links in `/proc` with it."""
         asked, base = named.asked, named.base
-        own = _OWN.match(asked if asked.startswith("/") else f"{base.rstrip('/')}/{asked}")
+        spelled = asked if asked.startswith("/") else f"{base.rstrip('/')}/{asked}"
+        own = _OWN.match(spelled) if spelled.startswith(_PROC) else None
         if own is not None and named.root == "/" and own.group(1) in ("self", "thread-self"):
             base = named.cwd if own.group(2) == "cwd" else "/"
             asked = "." + own.string[own.end() :]
         path = self._places.walk(pid, asked, base=base, follows=named.follows, root=named.root)
+        if not path.startswith(_PROC):
+            return path
         cwd = _CWD.match(path)
         if cwd is not None and named.root == "/" and not self._places.exists(f"/proc/{pid}"):
             # a link led there, and the process has ended: where it stood is known all the same

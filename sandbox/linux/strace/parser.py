@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from sandbox.linux import syscalls
 from sandbox.linux.strace import text
-from sandbox.linux.strace.calls import CONNECTS, REPEATED, Calls
-from sandbox.linux.strace.processes import Processes, makes
+from sandbox.linux.strace.calls import CONNECTS, REPEATED, TELLING, Calls
+from sandbox.linux.strace.processes import MAKES, Processes
 
 if TYPE_CHECKING:
     from sandbox.contract import Access
@@ -30,28 +30,30 @@ SPLIT_LIMIT = 16_384
 #: Bytes of them.
 SPLIT_BYTES = 32 << 20
 
-_HEAD = re.compile(rb"(?:\[pid +(\d{1,10})\] ?|(\d{1,10}) +)?")
 _NAME = re.compile(rb"([a-z_][a-z0-9_]*)\(")
 _RESUMED = re.compile(rb"<\.\.\. ([a-z_][a-z0-9_]*) resumed>")
 _SUPERSEDED = re.compile(rb"\+\+\+ superseded by execve in pid (\d{1,10}) \+\+\+")
 _EXITED = re.compile(rb"\+\+\+ (?:exited with \d+|killed by SIG[A-Z0-9_+]+(?: \(core dumped\))?) \+\+\+")
-# whole lines of calls that came to what was asked of them, and tell nothing: taken out in one go, for speed
-_PLAIN = re.compile(
-    rb"^(?:\[pid +\d+\]|\d+) +"
-    rb"(?:(?:newfstatat|l?stat|statx|f?access|faccessat2?|readlink(?:at)?|execve|statfs)\([^\n]* = \d+"
+# lines that tell nothing: of calls that came to what was asked of them
+_PLAIN = (
+    rb"(?:\[pid +\d{1,10}\] ?|\d{1,10} +)"
+    rb"(?:(?:newfstatat|l?stat|statx|f?access|faccessat2?|readlink(?:at)?|execve|statfs)\([^\n]*\) += \d+"
     # where strace notes what was opened, nothing is left to remember
-    rb"|open(?:at2?)?\((?![^\n]*O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE))[^\n]* = \d+<[^\n]*>(?:\(deleted\))?"
-    # it is there, and no link
-    rb"|readlink(?:at)?\([^\n]* = -1 EINVAL \([^\n\"]*\)"
-    rb"|--- SIG[^\n]*)\n",
-    re.MULTILINE,
+    rb"|open(?:at2?)?\((?![^\n]*O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE))[^\n]*\) += \d+<[^\n<]*>(?:\(deleted\))?"
+    rb"|readlink(?:at)?\([^\n]*\) += -1 EINVAL \([^\n\"()]*\)"
+    rb"|--- SIG[^\n]*)\n"
 )
+#: Any line: whose it is, and what it says.
+LINE = rb"(?:(\d{1,10}) +|\[pid +(\d{1,10})\] ?)?([^\n]*)\n"
+# those that tell nothing are passed over in one go, for speed
+_LINES = re.compile(rb"(?>%b)*+(?:%b|\Z)" % (_PLAIN, LINE))
 # where the path starts does not depend on who asks
 _PLACED = re.compile(rb'^(?:AT_FDCWD</[^>]*>, "(?!/proc/)|"/(?!proc/))')
 _SHOWN = 120
 _UNFINISHED = b"<unfinished ...>"
-_ENDS = (b"exit_group(", b"exit(")
-_MOVES = (b"chdir(", b"fchdir(")
+_ENDS = ("exit_group", "exit")
+_MOVES = ("chdir", "fchdir")
+_ENDED = frozenset(b"+++ exited with %d +++" % code for code in range(256))
 
 #: What strace is asked to write down; the ones this machine lacks are left out by strace.
 WATCHED = (
@@ -66,6 +68,7 @@ WATCHED = (
     "exit",
     "exit_group",
 )
+_NAMES = {name.encode("ascii"): name for name in WATCHED}
 
 
 class Parser:
@@ -108,9 +111,21 @@ class Parser:
             self._skips = False
         self._keep(data[end:])
         found: list[Access] = []
-        for line in _PLAIN.sub(b"", whole).split(b"\n"):
-            self._take(line, found)
+        for number, bracketed, line in _LINES.findall(whole if _short(whole) else self._shortened(whole)):
+            if line in self._told:
+                continue
+            if number or bracketed:
+                self._guarded(int(number or bracketed), line, found)
+            elif line:
+                self._guarded(self._processes.root or 1, line, found)
         return found
+
+    def _shortened(self, whole: bytes) -> bytes:
+        lines = whole.split(b"\n")
+        kept = [line for line in lines if len(line) <= LINE_LIMIT]
+        if len(kept) < len(lines):
+            self._miss("a line of the trace is too long")
+        return b"\n".join(kept)
 
     def _keep(self, rest: bytes) -> None:
         if len(rest) > LINE_LIMIT:
@@ -132,19 +147,6 @@ class Parser:
     def _miss(self, why: str) -> None:
         self.incomplete = self.incomplete or why
 
-    def _take(self, line: bytes, found: list[Access]) -> None:
-        if len(line) > LINE_LIMIT:
-            self._miss("a line of the trace is too long")
-            return
-        head = _HEAD.match(line)
-        if head is None or not line:
-            return
-        call = line[head.end() :]
-        if call in self._told:
-            return
-        number = head.group(1) or head.group(2)
-        self._guarded(int(number) if number else self._processes.root or 1, call, found)
-
     def _guarded(self, pid: int, line: bytes, found: list[Access]) -> None:
         try:
             self._line(pid, line, found)
@@ -152,59 +154,63 @@ class Parser:
             self._miss(f"a line of the trace could not be read ({type(error).__name__}: {error})")
 
     def _line(self, pid: int, line: bytes, found: list[Access]) -> None:
-        if line.startswith(b"+++ "):
-            self._exit(pid, line)
+        end = line.find(b"(")
+        name = _NAMES.get(line[:end]) if end > 0 else None
+        if name is not None:
+            self._call(pid, name, line, found)
+        elif line in _ENDED:
+            self._exit(pid)
+        elif line.startswith(b"+++ "):
+            self._exit_of_a_kind(pid, line)
         elif line.startswith(b"<... "):
-            whole = self._resumed(pid, line)
-            if whole is not None:
-                self._call(pid, whole, found)
+            self._resumed(pid, line, found)
         elif not line.startswith(b"--- "):
-            self._call(pid, line, found)
+            named = _NAME.match(line)
+            if named is None:
+                self._miss("a line of the trace is none of strace's")
+            else:
+                self._call(pid, named.group(1).decode("ascii"), line, found)
 
-    def _call(self, pid: int, line: bytes, found: list[Access]) -> None:
+    def _call(self, pid: int, name: str, line: bytes, found: list[Access]) -> None:
         """One call, or its first half."""
-        named = _NAME.match(line)
-        if named is None:
-            self._miss("a line of the trace is none of strace's")
-            return
         process = self._processes.get(pid)
         if process is None:
             if not self._processes.hold(pid, line):
                 self._miss("too many processes whose parents are not known")
-        elif line.startswith(_ENDS):
+        elif name in _ENDS:
             self.ended = self.ended or self._processes.ours(pid)
         elif line.endswith(_UNFINISHED):
-            self._begin(pid, line.removesuffix(_UNFINISHED).rstrip(b" "))
+            self._begin(pid, name, line.removesuffix(_UNFINISHED).rstrip(b" "))
         elif (result := text.result(line)) is None:
             self._miss(f"a line of the trace has no result ({line[:_SHOWN].decode('ascii', 'replace')})")
-        elif makes(line):
+        elif name in MAKES:
             for held in self._processes.made(pid, line, None if result.errno else result.value):
                 self._guarded(result.value or 0, held, found)
         elif result.value is not None:
-            self._judge(pid, process, named, line, result, found)
+            self._judge(pid, process, name, line, result, found)
 
     def _judge(  # noqa: PLR0917  a line taken apart
-        self, pid: int, process: Process, named: re.Match[bytes], line: bytes, result: text.Result, found: list[Access]
+        self, pid: int, process: Process, name: str, line: bytes, result: text.Result, found: list[Access]
     ) -> None:
-        name, body = named.group(1).decode("ascii"), line[named.end() : result.at]
+        body = line[len(name) + 1 : result.at]
         if result.errno:
             found.extend(self._calls.failed(pid, process, name, body, result.errno))
-            if _PLACED.search(body):
+            if _PLACED.match(body):
                 # whoever makes this call again is told the same, wherever it stands
                 if len(self._told) >= REPEATED:
                     self._told.clear()
                 self._told.add(line)
-        elif line.startswith(_MOVES):
+        elif name in TELLING:
+            found.extend(self._calls.succeeded(pid, process, name, body, result))
+        elif name in _MOVES:
             self._calls.moved(pid, process, name, body)
         elif name == "socket":
-            self._calls.datagrams.made(body, line.rpartition(b" = ")[2])
-        elif name in syscalls.CALLS:
-            found.extend(self._calls.succeeded(pid, process, name, body, result))
+            self._calls.datagrams.made(body, result.noted)
 
     # -- calls in two halves, and ends -------------------------------------------------------------------------
 
-    def _begin(self, pid: int, head: bytes) -> None:
-        if makes(head):
+    def _begin(self, pid: int, name: str, head: bytes) -> None:
+        if name in MAKES:
             self._processes.making(pid, head)
         self._forget(pid)
         if len(self._split) >= SPLIT_LIMIT or self._split_bytes + len(head) > SPLIT_BYTES:
@@ -220,27 +226,32 @@ class Parser:
             self._split_bytes -= len(head)
         return head
 
-    def _resumed(self, pid: int, line: bytes) -> bytes | None:
-        """The whole call of one that goes on; `None` for a stray half."""
-        found = _RESUMED.match(line)
+    def _resumed(self, pid: int, line: bytes, found: list[Access]) -> None:
+        """A call that goes on; a stray half is of one that began before anybody looked."""
+        resumed = _RESUMED.match(line)
         head = self._forget(pid)
-        if found is None:
+        if resumed is None:
             self._miss("a line of the trace is none of strace's")
-            return None
-        if head is None or not head.startswith(found.group(1) + b"("):
-            # of a call that began before anybody looked
-            return None
-        return head + line[found.end() :]
+        elif head is not None and head.startswith(resumed.group(1) + b"("):
+            self._call(pid, resumed.group(1).decode("ascii"), head + line[resumed.end() :], found)
 
-    def _exit(self, pid: int, line: bytes) -> None:
+    def _exit_of_a_kind(self, pid: int, line: bytes) -> None:
         superseded = _SUPERSEDED.fullmatch(line)
         if superseded is not None:
             self._processes.superseded(int(superseded.group(1)), pid)
-            return
-        if _EXITED.fullmatch(line) is None:
+        elif _EXITED.fullmatch(line) is not None:
+            self._exit(pid)
+        else:
             self._miss("a line of the trace is none of strace's")
-            return
+
+    def _exit(self, pid: int) -> None:
         # of the command's own process strace says so once its last thread is gone
         self.ended = self.ended or pid == self._processes.root
         self._forget(pid)
         self._processes.ended(pid)
+
+
+def _short(whole: bytes) -> bool:
+    """Whether no line can be too long: there is an end in every stretch of half a line's limit."""
+    half = LINE_LIMIT // 2
+    return all(whole.find(b"\n", at, at + half) >= 0 for at in range(0, len(whole), half))

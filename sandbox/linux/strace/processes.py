@@ -11,7 +11,8 @@ PROCESSES = 16_384
 #: Lines of processes whose parent is still to be told.
 WAITING = 10_000
 
-_MAKES = (b"clone(", b"clone3(", b"fork(", b"vfork(")
+#: Calls that make a process.
+MAKES = ("clone", "clone3", "fork", "vfork")
 
 
 @dataclass(slots=True)
@@ -40,11 +41,6 @@ class Process:
         if len(self.files) >= DESCRIPTORS:
             del self.files[next(iter(self.files))]
         self.files[number] = path
-
-
-def makes(call: bytes) -> bool:
-    """Whether the text of a call begins one that makes a process."""
-    return call.startswith(_MAKES)
 
 
 class Processes:

@@ -5,6 +5,7 @@ Everything here is total: whatever the bytes, there is an answer, `None` where t
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from typing import NamedTuple
@@ -20,9 +21,15 @@ _RESULT = re.compile(
 _TRIES = 16
 # a directory's name may hold anything, a quote and `>` too: the note ends where an argument does
 _TOKEN = re.compile(
-    rb'"(?:[^"\\]|\\.)*"(?:\.\.\.)?|(?:AT_FDCWD|\d+)<(?:[^>]|>(?![,)}\] (]|$))*>|[\[{(]|[\]})]|,|[^"\[\]{}(),]+|".*',
+    rb'"(?:[^"\\]|\\.)*"(?:\.\.\.)?|(?:AT_FDCWD|\d+)<(?:[^>]|>(?![,)}\] (]|$))*>'
+    rb'|[\[{(]|[\]})]|, *|[^"\[\]{}(),]+|".*',
     re.DOTALL,
 )
+# arguments that hold no comma
+_SIMPLE = rb'(?:(?:AT_FDCWD|\d++)<[^>,]*+>|"[^"\\,]*+"(?:\.\.\.)?+|[^"<>,(){}\[\]]*+)'
+_ALL_SIMPLE = re.compile(rb"(?:%b, )*+%b" % (_SIMPLE, _SIMPLE))
+#: Answers kept of what is asked again and again: a directory's note, the flags of an open.
+_KEPT = 128
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f", b"a": b"\a", b"b": b"\b", b"e": b"\x1b"}
 _DESCRIPTOR = re.compile(rb"(AT_FDCWD|-?\d+)(?:<(.*)>(\(deleted\))?)?", re.DOTALL)
@@ -54,13 +61,13 @@ class Result(NamedTuple):
         at: where the arguments end in the line.
         value: what it returned, `None` for `?`.
         errno: such as `ENOENT`, empty for a success.
-        noted: the note behind a returned descriptor says which file it is.
+        noted: a returned descriptor with the note that says which file it is; empty without one.
     """
 
     at: int
     value: int | None
     errno: str
-    noted: bool
+    noted: bytes
 
 
 class Descriptor(NamedTuple):
@@ -79,6 +86,15 @@ class Descriptor(NamedTuple):
 
 def result(line: bytes) -> Result | None:
     """The result at the end of a line; `None` when there is none."""
+    at = line.rfind(b" = ")
+    said = line[at + 3 :]
+    if at >= 0 and said.isdigit() and len(said) <= _REGISTER and (end := line[:at].rstrip(b" ")).endswith(b")"):
+        return Result(len(end) - 1, int(said), "", b"")
+    return searched_result(line)
+
+
+def searched_result(line: bytes) -> Result | None:
+    """The same for whatever shape."""
     at = len(line)
     for _ in range(_TRIES):
         at = line.rfind(b" = ", 0, at)
@@ -93,14 +109,22 @@ def result(line: bytes) -> Result | None:
 def _result(at: int, found: re.Match[bytes]) -> Result:
     said, errno, note = found.group(1, 2, 3)
     if errno is not None:
-        return Result(at, -1, errno.decode("ascii"), noted=False)
+        return Result(at, -1, errno.decode("ascii"), b"")
     # more digits than a register has are garbage
     known = not said.startswith(b"?") and len(said) <= _REGISTER
-    return Result(at, int(said, 16 if said.startswith(b"0x") else 10) if known else None, "", noted=note is not None)
+    value = int(said, 16 if said.startswith(b"0x") else 10) if known else None
+    return Result(at, value, "", found.group() if note is not None else b"")
 
 
 def arguments(text: bytes, limit: int) -> list[bytes]:
     """The first `limit` top-level arguments of `a, {b, c}, "d"`."""
+    if _ALL_SIMPLE.fullmatch(text):
+        return [argument.strip() for argument in text.split(b",", limit)[:limit]]
+    return searched_arguments(text, limit)
+
+
+def searched_arguments(text: bytes, limit: int) -> list[bytes]:
+    """The same for whatever shape."""
     found: list[bytes] = []
     depth = start = 0
     for token in _TOKEN.finditer(text):
@@ -109,7 +133,7 @@ def arguments(text: bytes, limit: int) -> list[bytes]:
             depth += 1
         elif word in (b"]", b"}", b")"):
             depth -= 1
-        elif word == b"," and depth <= 0:
+        elif depth <= 0 and word.startswith(b","):
             found.append(text[start : token.start()].strip())
             if len(found) == limit:
                 return found
@@ -137,6 +161,7 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
     return _LETTERS.get(what, what)
 
 
+@functools.lru_cache(_KEPT)
 def descriptor(argument: bytes) -> Descriptor | None:
     """A descriptor, `None` when the argument is none."""
     found = _DESCRIPTOR.fullmatch(argument)
@@ -154,15 +179,21 @@ def descriptor(argument: bytes) -> Descriptor | None:
 
 def flags(argument: bytes, architecture: syscalls.Architecture) -> int:
     """The bits of flags that matter to what a call means; of those it does not know, none."""
-    bits = 0
+    bits, nofollow = _bits(argument)
+    return (bits | architecture.nofollow) & 0xFFFFFFFF if nofollow else bits & 0xFFFFFFFF
+
+
+@functools.lru_cache(_KEPT)
+def _bits(argument: bytes) -> tuple[int, bool]:
+    bits, nofollow = 0, False
     for word in _WORDS.findall(argument.decode("ascii", "replace")):
         if word in _BITS:
             bits |= _BITS[word]
         elif word == "O_NOFOLLOW":
-            bits |= architecture.nofollow
+            nofollow = True
         elif word[0].isdigit() and len(word) <= _REGISTER:
             bits |= _number(word)
-    return bits & 0xFFFFFFFF
+    return bits, nofollow
 
 
 def _number(word: str) -> int:

@@ -282,11 +282,21 @@ def test_a_thread_that_executes_takes_the_place_of_the_first() -> None:
         (r"4</ws/a\76b\303\251>", "i", "/ws/a>bé/i"),
         ("4</ws/p/gone (deleted)>", "i", "/ws/p/gone/i"),
         ("4</ws/p/gone>(deleted)", "i", "/ws/p/gone/i"),
+        ("4</ws/a, b>", "i", "/ws/a, b/i"),
     ],
 )
 def test_a_noted_directory_is_where_a_path_starts(directory: str, asked: str, path: str) -> None:
     line = f'1 openat({directory}, "{asked}", O_RDONLY) {MISSING}'
     assert said(line, noted=True) == [("openat", path, "ENOENT")]
+
+
+@pytest.mark.parametrize("name", ["a, b", 'q"d', "a>b", "(x", "{x", "[x, y"])
+def test_the_second_directory_of_a_call_may_be_called_anything_as_well(name: str) -> None:
+    line = f'1 renameat2(4</ws/{name}>, "i", 5</ws/p/{name}>, "j", RENAME_NOREPLACE) {ROFS}'
+    assert said(line, noted=True, names=(f"/ws/{name}/i",)) == [
+        ("renameat2", f"/ws/{name}/i", "EROFS"),
+        ("renameat2", f"/ws/p/{name}/j", "EROFS"),
+    ]
 
 
 def test_an_unnoted_directory_is_what_its_descriptor_was_last_opened_on() -> None:
@@ -352,6 +362,23 @@ def test_a_name_nobody_may_write_counts_though_the_call_succeeded() -> None:
     assert [(a.operation, a.intent, a.path) for a in found] == [
         ("openat", Intent.WRITE, "/ws/p/.bashrc"),
         ("rename", Intent.RENAME, "/ws/p/.bashrc"),
+    ]
+
+
+def test_a_name_nobody_may_write_is_the_one_the_file_has_whatever_was_asked_for() -> None:
+    found, _ = read(
+        '1 openat(AT_FDCWD</ws/p>, "link", O_WRONLY|O_CREAT, 0666) = 3</ws/p/other>',
+        '1 openat(AT_FDCWD</ws/p>, "sub/../.bashrc", O_WRONLY|O_APPEND) = 3</ws/p/.bashrc>',
+        '1 openat2(AT_FDCWD</ws/p>, ".bashrc", {flags=O_RDONLY <unfinished ...>',
+        "1 <... openat2 resumed>, resolve=0}, 24) = 3</ws/p/.bashrc>",
+        '1 openat(AT_FDCWD</ws/p>, ".bashrc", O_RDWR) = 3</ws/p/.bashrc>(deleted)',
+        '1 openat(AT_FDCWD</ws/p>, ".bashrc", O_PATH|O_RDWR) = 3</ws/p/.bashrc>',
+        noted=True,
+        names=("/ws/p/.bashrc",),
+    )
+    assert [(a.intent, a.asked, a.path) for a in found] == [
+        (Intent.WRITE, "sub/../.bashrc", "/ws/p/.bashrc"),
+        (Intent.WRITE, ".bashrc", "/ws/p/.bashrc"),
     ]
 
 
@@ -480,13 +507,14 @@ def test_processes_without_end_and_calls_without_end_take_no_memory_without_end(
     parser = Parser(X86_64, Places(), cwd="/ws/p", root=1)
     tracemalloc.start()
     try:
-        for start in range(1, 120_000, 4000):
+        for start in range(1, 3 * parsing.SPLIT_LIMIT, 1000):
             lines = "".join(
-                f'{n} openat(AT_FDCWD, "{n:0500}", O_RDONLY <unfinished ...>\n' for n in range(start, start + 4000)
+                f'{n} openat(AT_FDCWD, "{n:01000}", O_RDONLY <unfinished ...>\n' for n in range(start, start + 1000)
             )
             parser.feed(lines.encode())
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 3 * parsing.SPLIT_BYTES
+    # half of what all of it would take
+    assert peak < 1.5 * parsing.SPLIT_LIMIT * 2000
     assert parser.incomplete == "too many calls at a time"

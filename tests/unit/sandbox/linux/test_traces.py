@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from sandbox.intents import Intent
 
 ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
+# every file, and every directory that holds one
+THERE = {WRITE[0], *(str(place) for name in HOST for place in (Path(name), *Path(name).parents))}
 CASES = sorted((ROOT / "fixtures/traces").glob("*.strace"))
 
 
@@ -36,7 +38,7 @@ class Host:
         return os.path.normpath(os.path.join(base, path))
 
     def exists(self, path: str) -> bool:
-        return any(file == path or file.startswith(path.rstrip("/") + "/") for file in (*HOST, f"{WRITE[0]}/"))
+        return path in THERE
 
     def changes(self, call: str, intent: Intent, path: str) -> bool:  # noqa: ARG002  nothing other programs execute
         return False
