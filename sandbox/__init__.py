@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from sandbox.contract import Access, Fix, Hint, Ignore, Protections, ResolvedSandboxConfig, RunResult, Violation
     from sandbox.errors import NotStarted, Refusal, RequestRefused, SandboxError, Unavailable
     from sandbox.executor import SandboxExecutor, as_executor
-    from sandbox.probing import HostReport, Probe, probe
+    from sandbox.probing import HostReport, Probe, Prober
     from sandbox.remedies import fix
     from sandbox.request import Request
     from sandbox.serving import NotReady, Ready, Server
-    from sandbox.session import RunOptions, Session, plan
+    from sandbox.session import RunOptions, Session, plan, probe
     from sandbox.wrapping import Wrapped
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "NotReady",
     "NotStarted",
     "Probe",
+    "Prober",
     "Protections",
     "Ready",
     "Refusal",
@@ -49,11 +50,11 @@ _ROOMS = {
     "contract": ("Access", "Fix", "Hint", "Ignore", "Protections", "ResolvedSandboxConfig", "RunResult", "Violation"),
     "errors": ("NotStarted", "Refusal", "RequestRefused", "SandboxError", "Unavailable"),
     "executor": ("SandboxExecutor", "as_executor"),
-    "probing": ("HostReport", "Probe", "probe"),
+    "probing": ("HostReport", "Probe", "Prober"),
     "remedies": ("fix",),
     "request": ("Request",),
     "serving": ("NotReady", "Ready", "Server"),
-    "session": ("RunOptions", "Session", "plan"),
+    "session": ("RunOptions", "Session", "plan", "probe"),
     "wrapping": ("Wrapped",),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+#: The hint of a failure whose cause is the machine's and not known where it is met.
+ASK = "run `vxconf doctor` for the cause"
+
 
 class SandboxError(Exception):
     """A refusal of the engine, never the command's own failure.
@@ -27,6 +30,10 @@ class Unavailable(SandboxError):
 
 class NotStarted(SandboxError):
     """A sandbox was being built and something on the way failed; nothing of the command ran."""
+
+
+class Masked(NotStarted):
+    """The kernel gives a task no `/proc` of its own here, since parts of this one are hidden."""
 
 
 class RequestRefused(SandboxError):

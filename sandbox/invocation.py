@@ -11,10 +11,11 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sandbox import environment, making, observing, outcome, screens, setaside, staging, surroundings, temporary
-from sandbox.errors import NotStarted, SandboxError
+from sandbox.errors import ASK, Masked, NotStarted, SandboxError
 from sandbox.host import HostFiles, Snapshot
 from sandbox.judge.verdict import Judge
-from sandbox.linux.messages import Screen, Spec
+from sandbox.linux.messages import Base, Screen, Spec
+from sandbox.machine import masked
 from sandbox.network import policies
 from sandbox.options import GRACE, Runner, executable
 from sandbox.planning import linux
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract import Access, RunResult, Violation
+    from sandbox.linux.messages import Failed
+    from sandbox.machine import Machine
     from sandbox.options import RunOptions
     from sandbox.planning.model import Plan
     from sandbox.request import Request
@@ -41,7 +44,11 @@ _WITHOUT_ANSWERS = ("none", "strace")
 class Host(Runner, Protocol):
     """The part of a session a run behind a warden needs."""
 
-    def hand_over(self, bwrap: str, fds: list[int]) -> None:
+    @property
+    def machine(self) -> Machine:
+        """What the session's runs found out."""
+
+    def hand_over(self, base: Base, fds: list[int]) -> None:
         """Give a warden the control socket and the three standard streams."""
 
     def lend(self, terminal: int, before: list[Any], meanwhile: list[Any]) -> socket.socket:
@@ -49,10 +56,26 @@ class Host(Runner, Protocol):
 
 
 class Run:
-    """One call of `Session.run`: at most two attempts, and what surrounds them."""
+    """One call of `Session.run`: at most two attempts, and what surrounds them.
 
-    def __init__(self, session: Host, request: Request, command: str, options: RunOptions) -> None:
+    Args:
+        session: whose signals reach the command.
+        request: what may be reached.
+        command: given to `/bin/sh -c`.
+        options: see `RunOptions`.
+        explained: finds the machine's part in a failure.
+    """
+
+    def __init__(
+        self,
+        session: Host,
+        request: Request,
+        command: str,
+        options: RunOptions,
+        explained: Callable[[SandboxError], SandboxError] | None = None,
+    ) -> None:
         self._session = session
+        self._explained = explained
         self._request = request
         self._command = " ".join((command, *map(shlex.quote, options.get("args", ()))))
         self._options = options
@@ -60,7 +83,7 @@ class Run:
         self._area: staging.Area | None = None
         self._violations: list[Violation] = []
         self._stopped = False
-        self._bwrap = ""
+        self._base = Base("")
         self._lock = threading.RLock()
 
     def stop(self) -> None:
@@ -79,25 +102,35 @@ class Run:
     def __call__(self) -> RunResult:
         """Run to the end; a refusal is a result."""
         try:
-            observer = observing.chosen(self._options.get("observer", "auto"))
-            try:
-                return self._prepared(observer)
-            except observing.Unheard as error:
-                observing.refused(error)
-            return self._prepared("strace")
+            return self._as_the_machine_can()
         except SandboxError as error:
-            return outcome.not_started(error)
+            return outcome.not_started(self._explained(error) if self._explained is not None else error)
         except OSError as error:
             return outcome.not_started(NotStarted(f"the sandbox could not be started: {error}"))
 
-    def _prepared(self, observer: str) -> RunResult:
+    def _as_the_machine_can(self) -> RunResult:
+        """Run with all there may be; what this machine turns out not to give, once without that."""
+        machine, asked = self._session.machine, self._options.get("observer", "auto")
+        weaker = self._request.config.weaker_when_nested
+        while True:
+            nested = weaker and bool(machine.masked)
+            try:
+                return self._prepared(observing.chosen(asked, machine), nested=nested)
+            except observing.Unheard as error:
+                machine.unheard = error.message
+            except Masked as error:
+                machine.masked = error.message
+                if nested or not weaker:
+                    raise masked(error.message) from error
+
+    def _prepared(self, observer: str, *, nested: bool) -> RunResult:
         config, facts = self._request.config, self._request.facts
         cwd = self._options.get("cwd") or config.project
         if not os.path.isdir(cwd):
             raise NotStarted(f"the working directory {cwd} is gone", hint="restore it, or run the task elsewhere")
         executable(self._command, self._options.get("env") or {})
-        self._bwrap = find_bwrap(os.environ.get("PATH", ""), self._request.workspace_root)
-        tracer = observing.strace(self._request.workspace_root) if observer == "strace" else ""
+        self._base = Base(find_bwrap(os.environ.get("PATH", ""), self._request.workspace_root), nested)
+        tracer = observing.strace(self._request.workspace_root, self._session.machine) if observer == "strace" else ""
         staging.sweep(self._request.workspace_root)
         temporary_directory = temporary.make(facts.temp_root)
         temp = temporary_directory.path
@@ -139,17 +172,16 @@ class Run:
                 timeout=self._options.get("timeout"),
                 grace=GRACE,
                 screen=self._screen(),
+                nested=nested,
                 network=policies.policy(config, temp=temp, declared=self._session.declared, host=os.environ),
             )
             report = self._attempts(spec, judge)
-            if asked == "auto" and report.failed is not None and report.failed.unheard:
-                making.take_back(made)
-                raise observing.Unheard(report.failed.reason)
-            if report.started is not None:
-                leftovers = report.finished.leftovers if report.finished is not None else ()
-                self._clear(planned, judge, leftovers, before, answered=observer not in _WITHOUT_ANSWERS)
             if report.started is None:
                 making.take_back(made)
+                _machines_part(report.failed, asked)
+            else:
+                leftovers = report.finished.leftovers if report.finished is not None else ()
+                self._clear(planned, judge, leftovers, before, answered=observer not in _WITHOUT_ANSWERS)
             after = surroundings.aftermath(cwd, report.tail)
             return outcome.settle(
                 report,
@@ -158,6 +190,7 @@ class Run:
                 after=after,
                 held=bool(planned.held),
                 every_socket=config.unix_sockets is True,
+                nested=nested,
             )
         finally:
             temporary_directory.remove()
@@ -239,13 +272,31 @@ class Run:
                 attempt.signal(signal.SIGKILL)
         self._session.enter(attempt)
         try:
-            return attempt.run(lambda fds: self._session.hand_over(self._bwrap, fds), self._session.lend)
+            return attempt.run(lambda fds: self._session.hand_over(self._base, fds), self._session.lend)
         finally:
             self._session.leave(attempt)
 
 
 def _stream(descriptor: int | None, heard: Callable[[bytes], object] | None, *, keep: bool) -> Stream | int:
     return Stream(heard, keep) if descriptor is None else descriptor
+
+
+def _machines_part(failed: Failed | None, asked: str) -> None:
+    """Raise what this machine has to do with an attempt that did not start.
+
+    Raises:
+        Unheard: strace may observe in its place.
+        Masked: a weaker sandbox may be built.
+        NotStarted: nobody who met the failure knew its cause.
+    """
+    if failed is None:
+        return
+    if asked == "auto" and failed.unheard:
+        raise observing.Unheard(failed.reason)
+    if failed.masked:
+        raise Masked(failed.reason)
+    if not (failed.hint or failed.transient):
+        raise NotStarted(failed.reason, hint=ASK)
 
 
 def serving(observer: str) -> bool:

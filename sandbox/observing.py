@@ -12,6 +12,7 @@ from sandbox.tools import find_strace
 
 if TYPE_CHECKING:
     from sandbox.linux.messages import Finished
+    from sandbox.machine import Machine
 
 OBSERVERS = ("auto", "mask", "notify", "strace", "none")
 
@@ -20,33 +21,27 @@ class Unheard(NotStarted):
     """The kernel refused the filter a listener: there is one above this process, or it is too old."""
 
 
-# what one run found out holds for every later one of this process
-_refusals: list[str] = []
-
-
-def chosen(observer: str) -> str:
+def chosen(observer: str, machine: Machine) -> str:
     """The observer for one asked for.
+
+    Args:
+        observer: one of `OBSERVERS`.
+        machine: whether it gives a filter a listener.
 
     Raises:
         NotStarted: there is none of that name.
     """
     if observer not in OBSERVERS:
         raise NotStarted(f"there is no observer {observer!r}", hint=f"use one of {', '.join(OBSERVERS)}")
-    return "strace" if observer == "auto" and _refusals else observer
+    return "strace" if observer == "auto" and machine.unheard else observer
 
 
-def refused(error: Unheard) -> None:
-    """Runs that leave the observer open get strace from now on."""
-    _refusals.append(error.message)
-
-
-def why() -> str:
-    """What the kernel answered, where it gave a filter no listener; else empty."""
-    return _refusals[0] if _refusals else ""
-
-
-def strace(workspace: str) -> str:
+def strace(workspace: str, machine: Machine) -> str:
     """The absolute path of strace.
+
+    Args:
+        workspace: canonical; nothing in it is taken.
+        machine: for why there has to be one.
 
     Raises:
         Unavailable: there is none.
@@ -54,9 +49,9 @@ def strace(workspace: str) -> str:
     try:
         return find_strace(os.environ.get("PATH", ""), workspace)
     except Unavailable as error:
-        if not _refusals:
+        if not machine.unheard:
             raise
-        why = f"the kernel lets no run be observed through its filter ({_refusals[0]}), and {error.message}"
+        why = f"the kernel lets no run be observed through its filter ({machine.unheard}), and {error.message}"
         raise Unavailable(why, hint=error.hint) from error
 
 

@@ -51,6 +51,7 @@ def settle(
     after: Aftermath,
     held: bool = False,
     every_socket: bool = False,
+    nested: bool = False,
 ) -> RunResult:
     """Judge an attempt that was made.
 
@@ -63,6 +64,7 @@ def settle(
         after: what is known once a command failed.
         held: whether names were granted where nothing serves them.
         every_socket: whether the task could connect to any socket of the host's.
+        nested: whether it saw this machine's `/proc`, for want of its own.
     """
     if report.started is None:
         reason = report.failed.reason if report.failed else "the sandbox's warden died before the command started"
@@ -105,6 +107,7 @@ def settle(
             network="full",
             sockets="off" if every_socket else "full",
             observer=_STRENGTH[observer],
+            processes="weaker" if nested else "full",
         ),
         violations=violations,
         hints=hints,

@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from sandbox.dependencies import Granted, Projects
     from sandbox.facts import Files, HostFacts
 
-#: Fields nothing on Linux enforces yet, by attribute: the JSON key and the code. A config that sets one is
-#: refused, never half obeyed.
-NOT_BUILT_YET = {
-    "weaker_when_nested": ("weakerWhenNested", "VX507"),
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Implied:
@@ -152,7 +146,6 @@ def build(
         *_unreadable(config),
         *judge.judge()[1],
         *endpoints.judge(config),
-        *_not_built(config),
     )
     if refused:
         raise RequestRefused(refused)
@@ -323,17 +316,6 @@ def _unreadable(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
         refusal = unusable(grant, f"allowRead[{index}]")
         if refusal is not None:
             yield refusal
-
-
-def _not_built(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
-    for attribute, (key, code) in NOT_BUILT_YET.items():
-        if getattr(config, attribute) and config.platform == "linux":
-            yield Refusal(
-                f"{key} is not enforced yet, so a task that sets it is not run",
-                field=key,
-                code=code,
-                hint=f"remove {key} from the sandbox block",
-            )
 
 
 def _outputs(dependency_outputs: Iterable[str], files: Files) -> Iterator[Implied]:

@@ -96,6 +96,7 @@ class Protections:
     network: Strength = "off"
     sockets: Strength = "off"
     observer: Strength = "off"
+    processes: Strength = "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import signal
 import socket
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from sandbox import endpoints, temporary
 from sandbox import request as requests
 from sandbox.contract import ResolvedSandboxConfig
-from sandbox.errors import NotStarted, RequestRefused, Unavailable
+from sandbox.errors import ASK, NotStarted, RequestRefused, SandboxError, Unavailable
 from sandbox.host import Snapshot, host_facts
 from sandbox.linux import lending
+from sandbox.machine import Machine
 from sandbox.network import libraries
 from sandbox.options import Running, RunOptions, Signalled
 from sandbox.planning import linux
@@ -30,19 +32,28 @@ if TYPE_CHECKING:
 
     from sandbox.contract import RunResult
     from sandbox.dependencies import Projects
+    from sandbox.linux.messages import Base
     from sandbox.outputs import Declared
     from sandbox.planning.macos_model import MacPlan
     from sandbox.planning.model import Plan
+    from sandbox.probing import HostReport, Prober
     from sandbox.request import Request
 
-__all__ = ["Ready", "RunOptions", "Server", "Session", "Wrapped", "plan"]
+__all__ = ["Ready", "RunOptions", "Server", "Session", "Wrapped", "plan", "probe"]
 
 _START_SECONDS = 30.0
 _END_SECONDS = 5.0
+_TRIAL_SECONDS = 60.0
 _BOOT = (
     "import sys; sys.path.insert(0, {path!r}); sys.path.append({library!r});"
     " from sandbox.linux.supervisor import main; main({fd})"
 )
+
+
+def probe() -> HostReport:
+    """What this machine can do; takes tens of milliseconds and leaves nothing behind."""
+    with Session() as session:
+        return session.probe()
 
 
 def plan(request: Request, *, platform: str | None = None) -> Plan | MacPlan:
@@ -75,6 +86,9 @@ class Session:
         self._declared: dict[ResolvedSandboxConfig, None] = {}
         self._closed = False
         self._swept = False
+        #: What its runs found out about this machine.
+        self.machine = Machine()
+        self._prober: Prober | None = None
 
     def __enter__(self) -> Self:
         """The session itself; nothing is started yet."""
@@ -116,6 +130,7 @@ class Session:
             except subprocess.TimeoutExpired:
                 supervisor.kill()
                 supervisor.wait()
+        self.reset()
 
     def request(
         self,
@@ -224,6 +239,55 @@ class Session:
             await running
             raise
 
+    def probe(self, *, weaker: bool = False) -> HostReport:
+        """What this machine can do, asked once a mode until `reset`, however many threads ask.
+
+        Runs ask it of themselves, once one could not start for a cause that is the machine's, and say what it is.
+
+        Args:
+            weaker: the mode: whether the task accepts a weaker sandbox (`weakerWhenNested`).
+        """
+        from sandbox import probing  # noqa: PLC0415  start-up time: most sessions never ask
+
+        with self._lock:
+            if self._prober is None:
+                self._prober = probing.Prober(lambda mode: probing.ask(lambda: self._trial(weaker=mode), self.machine))
+            prober = self._prober
+        return prober(weaker=weaker)
+
+    def reset(self) -> None:
+        """Forget what was found out about this machine: the next run, and the next `probe`, find out anew."""
+        with self._lock:
+            self.machine.forget()
+            prober = self._prober
+        if prober is not None:
+            prober.forget()
+
+    def _trial(self, *, weaker: bool) -> RunResult:
+        """One sandboxed `true`, built as every run is."""
+        import tempfile  # noqa: PLC0415  as for `probe`
+
+        facts = host_facts()
+        with tempfile.TemporaryDirectory(prefix="vxconf-probe-") as made:
+            root = os.path.realpath(made)
+            config = ResolvedSandboxConfig(
+                platform="macos" if facts.platform == "macos" else "linux",
+                workspace=root,
+                project=root,
+                weaker_when_nested=weaker,
+            )
+            request = self.request(config, workspace_root=root)
+            return self._run(request, "true", {"timeout": _TRIAL_SECONDS}, explain=False)()
+
+    def _explained(self, error: SandboxError, *, weaker: bool) -> SandboxError:
+        """A failure that is the machine's, with its cause and its remedy."""
+        if error.hint != ASK:
+            return error
+        report = self.probe(weaker=weaker)
+        if report.available or not report.cause:
+            return error
+        return NotStarted(f"{error.message}: {report.cause}", hint=report.fix)
+
     def signal(self, number: int) -> None:
         """Send a signal to the command of every run; `SIGKILL` ends whole sandboxes."""
         with self._lock:
@@ -231,7 +295,7 @@ class Session:
         for attempt in attempts:
             attempt.signal(number)
 
-    def hand_over(self, bwrap: str, fds: list[int]) -> None:
+    def hand_over(self, base: Base, fds: list[int]) -> None:
         """Give a warden the control socket and the three standard streams of a run."""
         with self._lock:
             if self._closed:
@@ -239,7 +303,7 @@ class Session:
             channel = self._requests
             if channel is None or (self._supervisor is not None and self._supervisor.poll() is not None):
                 channel = self._start()
-            word = os.fsencode(bwrap)
+            word = base.word()
             try:
                 socket.send_fds(channel, [word], fds)
             except (BrokenPipeError, ConnectionResetError):  # it died just now, and `poll` had not heard
@@ -259,7 +323,7 @@ class Session:
                 socket.send_fds(self._requests, [word], [theirs.fileno(), terminal])
         return ours
 
-    def _run(self, request: Request, command: str, options: RunOptions) -> Running:
+    def _run(self, request: Request, command: str, options: RunOptions, *, explain: bool = True) -> Running:
         """A run as the request's platform has it; what only the other needs is never imported."""
         if request.facts.platform == "macos":
             from sandbox.macos.run import MacRun  # noqa: PLC0415
@@ -267,7 +331,8 @@ class Session:
             return MacRun(self, request, command, options)
         from sandbox.invocation import Run  # noqa: PLC0415
 
-        return Run(self, request, command, options)
+        explained = functools.partial(self._explained, weaker=request.config.weaker_when_nested) if explain else None
+        return Run(self, request, command, options, explained)
 
     def _start(self) -> socket.socket:
         """Start the supervisor: an interpreter of its own that imports nothing but the engine."""

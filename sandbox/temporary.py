@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 _PREFIX = "task-"
+# made by the system, whose user a container may not know
+_SYSTEMS = ("/tmp", "/var/tmp")  # noqa: S108  looked at, not used
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -59,7 +61,7 @@ def make(root: str) -> Directory:
         raise NotStarted(f"{root} is not a directory of this user", hint=f"remove it, or {hint}")
     if above.st_mode & 0o022 and not above.st_mode & stat.S_ISVTX:
         raise NotStarted(f"{parent} lets other users rename what is in it", hint=hint)
-    if above.st_uid not in (0, os.getuid()):
+    if above.st_uid not in (0, os.getuid()) and not (parent in _SYSTEMS and _is_nobody(above.st_uid)):
         raise NotStarted(f"{parent} belongs to another user", hint=hint)
     try:
         if own.st_mode & 0o077:
@@ -73,6 +75,16 @@ def make(root: str) -> Directory:
                 raise
     except OSError as error:
         raise NotStarted(f"no temporary directory can be made in {root}: {error.strerror}", hint=hint) from error
+
+
+def _is_nobody(user: int) -> bool:
+    """Whether a number stands for all users outside of this user namespace, the system's own among them."""
+    try:
+        with open("/proc/self/uid_map", encoding="ascii") as mapped:
+            ranges = [tuple(map(int, line.split())) for line in mapped]
+    except OSError:
+        return False
+    return not any(first <= user < first + count for first, _, count in ranges)
 
 
 def _held(path: str) -> int:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from vxconf.judging import Judged
     from vxconf.model import SandboxModel
 
-_NOT_ENFORCED = "not enforced yet, so a run is refused rather than made without it"
 _NO_EFFECT = "does nothing on Linux"
 
 #: Fields that only macOS has.
@@ -37,7 +36,10 @@ _MACOS_ONLY = frozenset({"systemInfo", "machLookup", "weakerNetworkIsolation"})
 
 #: What a flag that is enforced does.
 _FLAGS = {
+    "weakerWhenNested": "where parts of /proc are hidden the task is run all the same, and sees this /proc, read-only: "
+    "names, command lines, mounts and network tables of processes outside; elsewhere the sandbox is a full one",
     "gitConfig": "the settings of a repository may be written where a grant reaches them; its hooks never",
+    "pty": "the command gets a terminal of its own",
     "hermetic": "nothing outside the workspace exists but what a process needs to start and what is granted",
 }
 
@@ -236,13 +238,11 @@ def _notes(what: Explained, field: str, entry: Entry) -> Iterator[str]:
         if what.linux:
             yield _NO_EFFECT
     elif field in _FLAGS:
-        yield _FLAGS[field]
+        if what.linux or field != "weakerWhenNested":
+            yield _FLAGS[field]
     elif field in explain_network.FIELDS:
         if what.linux and what.judged.bare is not None:
             yield from explain_network.notes(what.network, field, entry)
-    elif field not in {"allowRead", "allowWrite"}:
-        if what.linux:
-            yield _NOT_ENFORCED
     else:
         yield from _path_notes(what, field, entry)
     if what.mac is not None:

@@ -8,6 +8,7 @@ import os
 from sandbox.errors import Unavailable
 from sandbox.linux import filter as rules
 from sandbox.linux.anchor import bwrap_argv
+from sandbox.linux.messages import Base
 from sandbox.tools import find_bwrap
 
 
@@ -17,7 +18,7 @@ def argv() -> list[str]:
         program = find_bwrap(os.environ.get("PATH", ""), "")
     except Unavailable:  # the line is worth showing without the program
         program = "bwrap"
-    return list(bwrap_argv(program))
+    return list(bwrap_argv(Base(program)))
 
 
 def filter_lines() -> list[str]:

@@ -39,6 +39,7 @@ def as_dict(result: RunResult, *, task: str) -> dict[str, Any]:
             "network": protections.network,
             "sockets": protections.sockets,
             "observer": protections.observer,
+            "processes": protections.processes,
         },
         "violations": [
             {

@@ -12,8 +12,12 @@ import select
 import socket
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sandbox.errors import NotStarted
+from sandbox.errors import ASK, Masked, NotStarted
+
+if TYPE_CHECKING:
+    from sandbox.linux.messages import Base
 
 # dash redirects descriptors of one digit only
 _GATE = 9
@@ -22,18 +26,21 @@ _GATE_SCRIPT = f"echo >&{_GATE}; read _ <&{_GATE}"
 # helpers never run with a task's environment
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 _SETUP_SECONDS = 30.0
+# what bubblewrap changes for its user namespace alone
+_OWN_SETTING = "/proc/sys/user/max_user_namespaces"
 
 
-def bwrap_argv(bwrap: str) -> tuple[str, ...]:
-    """The anchor's command line, the same for every task: what differs is mounted by the joiner.
+def bwrap_argv(base: Base) -> tuple[str, ...]:
+    """The anchor's command line, the same for every task of a base: what differs is mounted by the joiner.
 
     The root is bound writable here and made read-only by the joiner in one call, since a writable grant is a copy
     of it; no process but the gate's shell, which runs no text of a task, exists before that.
     """
     return (
-        bwrap,
+        base.bwrap,
         "--unshare-user",
-        "--disable-userns",
+        # it is a setting of the kernel's, changed through a /proc that may be changed
+        *(() if base.nested else ("--disable-userns",)),
         "--unshare-net",
         "--unshare-ipc",
         "--unshare-uts",
@@ -74,10 +81,11 @@ class Anchor:
         self.gate.close()
 
 
-def start(bwrap: str) -> Anchor:
+def start(base: Base) -> Anchor:
     """Start an anchor and wait until its mounts stand.
 
     Raises:
+        Masked: `/proc` is hidden in part, and the base does not do without another.
         NotStarted: bubblewrap is missing, or said why it could not.
     """
     gate, gate_inside = socket.socketpair()
@@ -88,8 +96,8 @@ def start(bwrap: str) -> Anchor:
     high = [_raised(fd) for fd in (gate_inside.detach(), info_write, errors_write, null)]
     try:
         pid = os.posix_spawn(
-            bwrap,
-            bwrap_argv(bwrap),
+            base.bwrap,
+            bwrap_argv(base),
             _ENVIRONMENT,
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, high[0], _GATE),
@@ -104,7 +112,7 @@ def start(bwrap: str) -> Anchor:
         for fd in (info_read, errors_read):
             os.close(fd)
         raise NotStarted(
-            f"cannot execute {bwrap}: {error.strerror}", hint="install bubblewrap (Debian: apt install bubblewrap)"
+            f"cannot execute {base.bwrap}: {error.strerror}", hint="install bubblewrap (Debian: apt install bubblewrap)"
         ) from error
     finally:
         for fd in high:
@@ -174,10 +182,6 @@ def _told(said: bytes) -> str:
 
 def _refused(said: bytes) -> NotStarted:
     text = _told(said)
-    hint = "run `vxconf doctor` for the cause"
-    if "uid map" in text or "uid_map" in text or "user namespace" in text or "Operation not permitted" in text:
-        hint = (
-            "this machine refuses user namespaces to bubblewrap (kernel.unprivileged_userns_clone, "
-            "user.max_user_namespaces, an AppArmor profile, or a container's seccomp profile)"
-        )
-    return NotStarted(f"bubblewrap could not build the sandbox: {text or 'it ended without a word'}", hint=hint)
+    if _OWN_SETTING in text:
+        return Masked(text)
+    return NotStarted(f"bubblewrap could not build the sandbox: {text or 'it ended without a word'}", hint=ASK)

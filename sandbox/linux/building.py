@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from sandbox.errors import NotStarted
 from sandbox.linux import filter as filters
-from sandbox.linux import init, joiner, listeners, terminal
+from sandbox.linux import init, joiner, kernel, listeners, terminal
 from sandbox.linux.messages import Spec, decode, encoded
 from sandbox.linux.numbers import ARCHITECTURES
 from sandbox.planning.ops import Bind, Cover, Origin, ReadOnlyRoot, Seal
@@ -185,6 +185,8 @@ def _build(
         from sandbox.linux import tracing  # noqa: PLC0415  few runs have it; after the mounts it could not be found
 
         stops = tracing.traced()
+    # before everything becomes read-only
+    proc = kernel.clone_tree(kernel.AT_FDCWD, "/proc") if spec.nested else None
     joiner.mount_plan(spec.operations, nest)
     listeners.name_resolver()
     if spec.screen is not None:
@@ -193,4 +195,6 @@ def _build(
     program = task_filter(notify, free=True) if free else task_filter(notify)
     for number, fd in enumerate([os.dup(fd) for fd in stdio]):
         os.dup2(fd, number)
-    init.run(spec, inner, program, link, listener=notify != "none", limits=limits, masked=masked, stops=stops)
+    init.run(
+        spec, inner, program, link, listener=notify != "none", limits=limits, masked=masked, stops=stops, proc=proc
+    )

@@ -9,9 +9,9 @@ import signal
 import socket
 import stat
 import traceback
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from sandbox.errors import NotStarted
+from sandbox.errors import Masked, NotStarted
 from sandbox.linux import building, kernel
 from sandbox.linux.messages import Failed, Spec, decode, receive_body
 from sandbox.linux.prepared import Prepared, prepare
@@ -19,17 +19,20 @@ from sandbox.linux.wake import Wake
 from sandbox.linux.warden import Warden, send
 from sandbox.network.published import publish
 
+if TYPE_CHECKING:
+    from sandbox.linux.messages import Base
+
 #: What is handed over with a task: the control socket and the three standard streams.
 DESCRIPTORS = 4
 
 
-def main(handover: socket.socket, bwrap: str, *, supervisor: int, spare: bool) -> NoReturn:
+def main(handover: socket.socket, base: Base, *, supervisor: int, spare: bool) -> NoReturn:
     """Prepare a sandbox, serve the one task that is handed over, and end.
 
     Args:
         handover: to the supervisor; one packet brings the control socket and the three standard streams. One goes back
             when the command starts, and its closing tells of this process's end.
-        bwrap: absolute path of bubblewrap.
+        base: what the sandbox is begun with.
         supervisor: the parent's number.
         spare: whether it was made ahead of any task.
     """
@@ -38,7 +41,7 @@ def main(handover: socket.socket, bwrap: str, *, supervisor: int, spare: bool) -
     try:
         kernel.become_subreaper()
         wake = Wake()
-        prepared = _prepared(bwrap, wake, supervisor, handover)
+        prepared = _prepared(base, wake, supervisor, handover)
         if spare:
             decode(building.rehearsal())
         usable = not (spare and isinstance(prepared, Prepared)) or _wait(handover, prepared, wake)
@@ -48,13 +51,13 @@ def main(handover: socket.socket, bwrap: str, *, supervisor: int, spare: bool) -
         control, stdio = request
         if isinstance(prepared, Prepared) and (not usable or prepared.stale()):
             prepared.discard()
-            prepared = _prepared(bwrap, wake, supervisor, handover, control)
+            prepared = _prepared(base, wake, supervisor, handover, control)
         if isinstance(prepared, Exception):
             raise prepared  # noqa: TRY301  said below, as every other
         _serve(handover, control, stdio, prepared, wake)
         code = 0
     except NotStarted as error:
-        _fail(control, error.message, error.hint)
+        _fail(control, error.message, error.hint, masked=isinstance(error, Masked))
     except BaseException as error:  # noqa: BLE001  the executor must hear of whatever it is
         if os.environ.get("VXCONF_DEBUG"):
             traceback.print_exc()
@@ -63,11 +66,11 @@ def main(handover: socket.socket, bwrap: str, *, supervisor: int, spare: bool) -
     os._exit(code)
 
 
-def _prepared(bwrap: str, wake: Wake, supervisor: int, *sockets: socket.socket) -> Prepared | Exception:
+def _prepared(base: Base, wake: Wake, supervisor: int, *sockets: socket.socket) -> Prepared | Exception:
     """A sandbox without a task, or why there is none; the joiner keeps none of `sockets`."""
     # a bubblewrap killed while it starts, as it is when this process ends, leaves a child that waits for ever
     kernel.die_with_parent(0)
-    made = _made(bwrap, wake, *sockets)
+    made = _made(base, wake, *sockets)
     kernel.die_with_parent(signal.SIGKILL)
     if os.getppid() != supervisor:
         _end_children()
@@ -75,7 +78,7 @@ def _prepared(bwrap: str, wake: Wake, supervisor: int, *sockets: socket.socket) 
     return made
 
 
-def _made(bwrap: str, wake: Wake, *sockets: socket.socket) -> Prepared | Exception:
+def _made(base: Base, wake: Wake, *sockets: socket.socket) -> Prepared | Exception:
 
     def close() -> None:
         wake.close()
@@ -83,7 +86,7 @@ def _made(bwrap: str, wake: Wake, *sockets: socket.socket) -> Prepared | Excepti
             one.close()
 
     try:
-        return prepare(bwrap, close)
+        return prepare(base, close)
     except (NotStarted, OSError) as error:
         return error
 
@@ -119,9 +122,9 @@ def _takes_letters(stream: int) -> bool:
         return sock.family == socket.AF_UNIX and sock.type == socket.SOCK_DGRAM
 
 
-def _fail(control: socket.socket | None, reason: str, hint: str = "") -> None:
+def _fail(control: socket.socket | None, reason: str, hint: str = "", *, masked: bool = False) -> None:
     if control is not None:
-        send(control, Failed(reason=reason, hint=hint))
+        send(control, Failed(reason=reason, hint=hint, masked=masked))
 
 
 def _wait(handover: socket.socket, prepared: Prepared, wake: Wake) -> bool:

@@ -44,6 +44,7 @@ def run(
     masked: bool,
     stops: bytes,
     limits: tuple[int, int],
+    proc: int | None = None,
 ) -> NoReturn:
     """Become process 1 and never return.
 
@@ -56,14 +57,20 @@ def run(
         masked: whether a mask stands, for the warden's report.
         stops: the filter that stops calls for a tracer, empty where there is none.
         limits: the executor's own limits on open files, soft and hard.
+        proc: the `/proc` that is there as it was before the plan, for a task that gets none of its own.
     """
     try:
         # a namespace's first process is spared every signal it has no handler for, its own children's KILL included
         for number in _CHANGED_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        kernel.mount_proc()
-        _close_settings()
-        _enter_user(inner)
+        if proc is None:
+            _mount_proc(link)
+            _close_settings()
+        else:
+            _keep_proc()
+        if not _enter_user(inner) and proc is not None:
+            # where processes outside are in sight, the one that owns the mounts is not to be the task's own
+            kernel.enter_new_user_namespace(proc)
         os.setsid()
         os.chdir(spec.cwd)
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
@@ -100,6 +107,28 @@ def _end_rest(link: socket.socket) -> None:
     own, rest = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = own.ru_utime + own.ru_stime + rest.ru_utime + rest.ru_stime
     _tell(link, b"gone " + USAGE.pack(cpu, max(own.ru_maxrss, rest.ru_maxrss)))
+
+
+def _mount_proc(link: socket.socket) -> None:
+    try:
+        kernel.mount_proc()
+    except PermissionError as error:
+        # a new one would show what something hides in the one there is
+        _tell(link, b"masked " + reason(error))
+        os._exit(_SETUP_FAILED)
+
+
+def _keep_proc() -> None:
+    """Stay with the `/proc` that is there, of which nothing may be writable.
+
+    What is another process's is closed by the user namespace, and by nothing else: the kernel lets a task look only
+    at what is of its own.
+    """
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+        for line in mounts:
+            *_, place, options = line.split()[:6]
+            if (place == "/proc" or place.startswith("/proc/")) and "ro" not in options.split(","):
+                raise OSError(f"{place} is not read-only")
 
 
 def _close_settings() -> None:
@@ -140,13 +169,15 @@ def _tell(link: socket.socket, word: bytes) -> None:
         os._exit(_SETUP_FAILED)
 
 
-def _enter_user(inner: int) -> None:
+def _enter_user(inner: int) -> bool:
+    """Whether there is a second user namespace; bwrap makes none where the first has the caller's own number."""
     try:
         kernel.setns(inner, "user")
     except OSError as error:
-        # bwrap makes no second user namespace where the first already is the caller's own
         if error.errno != errno.EINVAL:
             raise
+        return False
+    return True
 
 
 def _wait_for_warden(link: socket.socket) -> None:

@@ -97,6 +97,24 @@ def unshare(kind: str) -> None:
     _checked(int(_libc.unshare(CLONE_NEW[kind])), f"making a {kind} namespace")
 
 
+def enter_new_user_namespace(proc: int) -> None:
+    """Make a user namespace below this one, with this process's user and group alone, and be in it.
+
+    Args:
+        proc: a mount of `/proc` that may be written to.
+    """
+    user, group = os.getuid(), os.getgid()
+    unshare("user")
+    # its own files in /proc are another's otherwise
+    permit_attaching()
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        file = os.open(f"self/{name}", os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
+        try:
+            os.write(file, text.encode())
+        finally:
+            os.close(file)
+
+
 def owning_user_namespace(fd: int) -> int:
     """A descriptor of the user namespace that owns the namespace `fd` names."""
     return fcntl.ioctl(fd, NS_GET_USERNS)

@@ -6,11 +6,12 @@ ends are the same program under the same user, and nothing inside a sandbox ever
 
 from __future__ import annotations
 
+import os
 import pickle
 import struct
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandbox.executed import Executed
 from sandbox.network.policy import Policy
@@ -28,6 +29,28 @@ if TYPE_CHECKING:
 LOST = "strace ended before the command did"
 
 _LENGTH = struct.Struct("<I")
+
+
+class Base(NamedTuple):
+    """What a sandbox is begun with, before anything of its task is known.
+
+    Attributes:
+        bwrap: absolute path of bubblewrap.
+        nested: whether it does without a `/proc` of its own, and shows this one read-only.
+    """
+
+    bwrap: str
+    nested: bool = False
+
+    def word(self) -> bytes:
+        """As the supervisor is told of it."""
+        return (b"nested " if self.nested else b"full ") + os.fsencode(self.bwrap)
+
+    @classmethod
+    def told(cls, word: bytes) -> Base:
+        """The base of a word."""
+        kind, _, bwrap = word.partition(b" ")
+        return cls(os.fsdecode(bwrap), nested=kind == b"nested")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +86,7 @@ class Spec:
             them; empty where the plan grants no name.
         network: which hosts, ports and sockets are reached; nothing unless told.
         screen: the terminal the command gets; its standard input is then a socket to send the terminal's ends over.
+        nested: whether the sandbox's base is a nested one.
     """
 
     operations: tuple[Operation, ...]
@@ -80,6 +104,7 @@ class Spec:
     staging: str = ""
     network: Policy = field(default_factory=Policy)
     screen: Screen | None = None
+    nested: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,12 +130,14 @@ class Failed:
     Attributes:
         transient: whether a second attempt may succeed (a mount vanished while it was copied).
         unheard: the kernel refuses the filter a listener.
+        masked: it refuses a `/proc` of the task's own, and `reason` is its word alone.
     """
 
     reason: str
     hint: str = ""
     transient: bool = False
     unheard: bool = False
+    masked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

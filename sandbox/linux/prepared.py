@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sandbox.linux.anchor import Anchor
+    from sandbox.linux.messages import Base
 
 _SETTLE_SECONDS = 30.0
 _CREDENTIALS = 2  # SCM_CREDENTIALS
@@ -84,11 +85,11 @@ class Prepared:
                 os.waitpid(child, 0)
 
 
-def prepare(bwrap: str, close: Callable[[], object]) -> Prepared:
+def prepare(base: Base, close: Callable[[], object]) -> Prepared:
     """Start an anchor and put a joiner into it.
 
     Args:
-        bwrap: absolute path of bubblewrap.
+        base: what the anchor is.
         close: called in the joiner, to let go of what is the warden's alone.
 
     Raises:
@@ -107,7 +108,7 @@ def prepare(bwrap: str, close: Callable[[], object]) -> Prepared:
         building.live(inside)
     inside.close()
     # the fork above is a third of bubblewrap's own time, so it is made beside it
-    anchored = anchor.start(bwrap)
+    anchored = anchor.start(base)
     link.send(b"%d" % anchored.inside)
     link.setblocking(False)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.linux import building, handover, kernel, lending
 from sandbox.linux.handover import DESCRIPTORS
-from sandbox.linux.messages import Failed, encode
+from sandbox.linux.messages import Base, Failed, encode
 from sandbox.network.policy import Policy
 from sandbox.network.rules import Rules
 
@@ -37,7 +37,7 @@ def main(descriptor: int) -> None:
     """Serve forks until the executor is gone.
 
     Args:
-        descriptor: a seqpacket socket; each packet names bubblewrap and brings the control socket and the three
+        descriptor: a seqpacket socket; each packet names a sandbox's base and brings the control socket and the three
             standard streams. Other packets lend a terminal of the caller's.
     """
     requests = socket.socket(fileno=descriptor)
@@ -67,7 +67,7 @@ class Supervisor:
         self._requests = requests
         self._wardens: set[int] = set()
         self._spare: socket.socket | None = None
-        self._bwrap = ""
+        self._base = Base("")
         # the warden handed a task last, for as long as what is made ahead would only delay that task's start
         self._starting: socket.socket | None = None
         self._due = 0.0
@@ -106,17 +106,17 @@ class Supervisor:
 
     def _take(self, data: bytes, fds: list[int]) -> None:
         if len(fds) == DESCRIPTORS:
-            self._hand_over(os.fsdecode(data), fds)
+            self._hand_over(Base.told(data), fds)
         elif len(fds) == lending.DESCRIPTORS:
             self._lending.take(data, fds)
 
-    def _hand_over(self, bwrap: str, fds: list[int]) -> None:
+    def _hand_over(self, base: Base, fds: list[int]) -> None:
         self._forget_starting()
         spare, self._spare = self._spare, None
-        if bwrap != self._bwrap and spare is not None:
+        if base != self._base and spare is not None:
             spare.close()
             spare = None
-        self._bwrap = bwrap
+        self._base = base
         if spare is not None:
             try:
                 socket.send_fds(spare, [b"run"], fds)
@@ -179,7 +179,7 @@ class Supervisor:
             for fd in fds:
                 os.close(fd)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            handover.main(theirs, self._bwrap, supervisor=supervisor, spare=spare)
+            handover.main(theirs, self._base, supervisor=supervisor, spare=spare)
         theirs.close()
         self._wardens.add(pid)
         return ours

@@ -74,10 +74,17 @@ def _magic(caller: int, place: str) -> str | None:
     # another process's number is one of the caller's own namespace
     base = f"/proc/{caller}/root/proc/{process}" if process.isdecimal() else f"/proc/{caller}"
     try:
+        # a task without a /proc of its own sees the links of processes outside, which the kernel lets it not follow
+        if process.isdecimal() and _user_namespace(base) != _user_namespace(f"/proc/{caller}"):
+            return None
         text = os.readlink(f"{base}/{what}")
     except OSError:
         return None
     return text.removesuffix(" (deleted)") if text.startswith("/") else None
+
+
+def _user_namespace(process: str) -> int:
+    return os.stat(f"{process}/ns/user").st_ino
 
 
 def _device(caller: int, place: str, devices: int | None) -> str | None:

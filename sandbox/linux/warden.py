@@ -192,11 +192,12 @@ class Warden:
             self._deadline = time.monotonic() + self._spec.grace
             self._signal(signal.SIGTERM)
 
-    def _fail(self, reason: str, *, transient: bool = False, unheard: bool = False) -> None:
+    def _fail(self, reason: str, *, transient: bool = False, unheard: bool = False, masked: bool = False) -> None:
         self._failure = self._failure or Failed(
             reason=reason,
             transient=transient,
             unheard=unheard,
+            masked=masked,
             hint="use the observer auto or strace" if unheard else "",
         )
 
@@ -273,9 +274,12 @@ class Warden:
             elif self._spec.observer == "strace":
                 self._tracer = self._traced()
             self._anchor.release()
-        elif kind in (b"failed", b"vanished", b"unheard"):
+        elif kind in (b"failed", b"vanished", b"unheard", b"masked"):
             self._fail(
-                rest.decode("utf-8", "surrogateescape"), transient=kind == b"vanished", unheard=kind == b"unheard"
+                rest.decode("utf-8", "surrogateescape"),
+                transient=kind == b"vanished",
+                unheard=kind == b"unheard",
+                masked=kind == b"masked",
             )
 
     def _hear_first(self, kind: bytes, rest: bytes, sender: int) -> None:

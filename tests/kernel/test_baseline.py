@@ -5,9 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-import pytest
-
-from sandbox import RequestRefused
 from tests.conftest import make_tree
 from tests.kernel.conftest import Workspace, shown, violated
 
@@ -131,19 +128,6 @@ def test_fields_of_the_other_platform_change_nothing(quick_shop: Workspace) -> N
 
 def test_a_project_with_one_granted_file_lists_what_leads_to_it(shop: Workspace) -> None:
     assert shop.passes("ls . && cat lib/cart.py", read=["lib/cart.py"]) == "lib\ncart\n"
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "name"),
-    [
-        ("weaker_when_nested", True, "weakerWhenNested"),
-    ],
-)
-def test_what_is_not_enforced_yet_is_refused_by_name(
-    quick_shop: Workspace, field: str, value: object, name: str
-) -> None:
-    with pytest.raises(RequestRefused, match=f"{name} is not enforced yet"):
-        quick_shop.request((), (), **{field: value})
 
 
 def test_two_projects_with_one_command_are_judged_apart(shop: Workspace) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sandbox.probing import HostReport, Prober
+from sandbox import HostReport, Session
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
@@ -116,15 +116,18 @@ def test_a_temporary_directory_others_may_rename_in_is_refused(tmp_path: Path) -
     assert "lets other users rename what is in it" in found["cause"]
 
 
-def test_ten_threads_that_ask_at_once_get_one_verdict() -> None:
-    prober = Prober()
+def test_ten_threads_that_ask_at_once_get_one_verdict_a_mode() -> None:
     reports: list[HostReport] = []
-    threads = [threading.Thread(target=lambda: reports.append(prober())) for _ in range(10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(reports) == 10
-    assert len({id(report) for report in reports}) == 1
-    prober.forget()
-    assert prober() is not reports[0]
+    with Session() as session:
+        threads = [threading.Thread(target=lambda: reports.append(session.probe())) for _ in range(10)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(reports) == 10
+        assert len({id(report) for report in reports}) == 1
+        weaker = session.probe(weaker=True)
+        assert weaker is not reports[0]
+        assert session.probe(weaker=True) is weaker
+        session.reset()
+        assert session.probe() is not reports[0]

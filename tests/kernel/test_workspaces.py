@@ -112,15 +112,6 @@ class TestSample:
         assert "Ask about the yen" in printed
         assert "sandbox" in sample.vxconf("run", "libs/money#free").stderr
 
-    def test_a_block_that_asks_for_something_else_runs_nothing(self, sample: Installed) -> None:
-        block = "[tasks.peek.exec.sandbox.allow]\n"
-        sample.edit("apps/shop/vx.toml", block, f"[tasks.peek.exec.sandbox]\nweakerWhenNested = true\n{block}")
-        done = sample.vxconf("run", "apps/shop#peek", "--format", "json")
-        result = json.loads(done.stdout)
-        assert (done.returncode, result["started"], result["commandExitCode"]) == (125, False, None)
-        assert result["refusals"]
-        assert "weakerWhenNested" in json.dumps(result["refusals"])
-
 
 class TestPython:
     def test_everything_in_it_is_healthy(self, python: Installed) -> None:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sandbox.linux.messages import Failed, Spec
+from sandbox.linux.messages import Base, Failed, Spec
 from sandbox.planning.names import Granted
 from sandbox.planning.ops import Bind, Cover, Name, Names, Origin, ReadOnlyRoot, Way
 from sandbox.running import Attempt
@@ -105,7 +105,7 @@ class NamedWorkspace:
         )
         attempt = Attempt(spec, stdin=None, stdout=Stream(), stderr=Stream(), on_access=accesses.append)
         bwrap = find_bwrap(os.environ.get("PATH", ""), self.root)
-        report = attempt.run(lambda fds: self.session.hand_over(bwrap, fds))
+        report = attempt.run(lambda fds: self.session.hand_over(Base(bwrap), fds))
         out, err = report.stdout.decode("utf-8", "replace"), report.stderr.decode("utf-8", "replace")
         if report.finished is None or report.finished.status is None:
             failed = report.failed or Failed(reason="no word of its end")

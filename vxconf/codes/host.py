@@ -263,36 +263,23 @@ WARNINGS = (
         severity=Severity.WARNING,
         stage=Stage.HOST,
     ),
+    Code(
+        code="VX413",
+        slug="weaker-when-nested",
+        title="a weaker sandbox is accepted",
+        means="Where parts of `/proc` are hidden, as in most containers, the kernel gives a task none of its own, and "
+        "the task is refused. With `weakerWhenNested` it is run all the same, with the `/proc` there is, read-only: it "
+        "sees the names, command lines, mounts and network tables of processes outside. Their memory, environment, "
+        "files and directories stay closed, and everything else is as in a full sandbox, which it gets wherever one "
+        "can be built.",
+        wrong=sandbox("weakerWhenNested = true"),
+        right=sandbox('allow.read = ["."]'),
+        severity=Severity.WARNING,
+    ),
 )
 
 
-def _not_yet(number: int, slug: str, field: str, example: str, means: str) -> Code:
-    return Code(
-        code=f"VX{number}",
-        slug=slug,
-        title=f"{field} is not enforced yet",
-        means=f"{means} A block that asks for it is refused rather than run without it.",
-        wrong=example,
-        right=sandbox('allow.read = ["."]'),
-        stage=Stage.HOST,
-    )
-
-
 NOT_YET = (
-    _not_yet(
-        507,
-        "weaker-when-nested-not-yet",
-        "weakerWhenNested",
-        sandbox("weakerWhenNested = true"),
-        "Every sandbox is a full one.",
-    ),
-    _not_yet(
-        508,
-        "persistent-not-yet",
-        "persistent",
-        '[tasks.serve.exec]\ncommand = "serve"\npersistent = {}\nsandbox = {}\n',
-        "Servers are not run.",
-    ),
     Code(
         code="VX509",
         slug="platform-not-yet",

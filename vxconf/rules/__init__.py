@@ -39,4 +39,5 @@ RULES: tuple[Callable[[FileView], Iterator[Finding]], ...] = (
     sandbox.system_name,
     sandbox.socket_path,
     sandbox.no_effect,
+    sandbox.weaker,
 )

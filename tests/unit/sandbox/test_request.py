@@ -8,7 +8,7 @@ from sandbox import refusals, stores
 from sandbox.contract import Ignore, ResolvedSandboxConfig
 from sandbox.errors import RequestRefused
 from sandbox.facts import HostFacts
-from sandbox.request import NOT_BUILT_YET, Implied, build
+from sandbox.request import Implied, build
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import FACTS, HOME, request
 from vxconf.codes import CODES
@@ -377,27 +377,9 @@ def test_the_workspace_root_is_made_canonical() -> None:
     assert build(config, workspace_root="/link", files=files, facts=FACTS).workspace_root == "/ws"
 
 
-# what is not built yet
-
-ASKS: dict[str, object] = {
-    "weaker_when_nested": True,
-}
-
-
-@pytest.mark.parametrize(("attribute", "value"), ASKS.items())
-def test_a_field_nothing_enforces_yet_is_refused_by_name(attribute: str, value: object) -> None:
-    ((code, field, message),) = refused(MemoryFiles.of(*WORKSPACE), fields={attribute: value})
-    assert (field, code) == NOT_BUILT_YET[attribute]
-    assert message == f"{field} is not enforced yet, so a task that sets it is not run"
-
-
 def test_every_code_the_engine_refuses_with_is_documented() -> None:
     used = {value for name, value in vars(refusals).items() if name.isupper()}
-    assert used | {code for _, code in NOT_BUILT_YET.values()} <= set(CODES)
-
-
-def test_every_field_that_is_not_built_is_tried_above() -> None:
-    assert set(ASKS) == set(NOT_BUILT_YET)
+    assert used <= set(CODES)
 
 
 def test_fields_that_ask_for_nothing_and_those_of_the_other_platform_are_fine() -> None:
@@ -410,6 +392,7 @@ def test_fields_that_ask_for_nothing_and_those_of_the_other_platform_are_fine() 
             "system_info": ("hw.ncpu",),
             "mach_lookup": ("com.apple.x",),
             "weaker_network_isolation": True,
+            "weaker_when_nested": True,
             "ignore": Ignore(read=("/ws/x",)),
         },
     )
@@ -420,7 +403,7 @@ def test_every_reason_is_given_at_once_in_the_order_of_the_config() -> None:
         MemoryFiles.of(*WORKSPACE),
         read=("rel",),
         write=("/", "/ws/.vx"),
-        fields={"weaker_when_nested": True, "network": ("intranet",)},
+        fields={"network": ("intranet",)},
         facts=HostFacts(platform="linux", home=HOME, temp_root="/tmp/t"),
     )
     assert [field for _, field, _ in found] == [
@@ -428,5 +411,4 @@ def test_every_reason_is_given_at_once_in_the_order_of_the_config() -> None:
         "allowWrite[0]",
         "allowWrite[1]",
         "network[0]",
-        "weakerWhenNested",
     ]

@@ -28,7 +28,7 @@ def mac(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMac:
 
 
 def test_a_machine_that_can_says_so(mac: FakeMac) -> None:
-    report = probing.probe()
+    report = session.probe()
     assert (report.available, report.reason, report.observer) == (True, "", "log")
     assert all(probe.ok for probe in report.probes)
     assert {"sandbox-exec", "not sandboxed itself", "log", "temporary", "sandbox"} <= {p.name for p in report.probes}
@@ -37,7 +37,7 @@ def test_a_machine_that_can_says_so(mac: FakeMac) -> None:
 
 def test_a_process_in_a_sandbox_is_told_so_with_one_cause_and_one_fix(mac: FakeMac) -> None:
     mac.having("nested")
-    report = probing.probe()
+    report = session.probe()
     assert not report.available
     assert "in a sandbox already" in report.reason
     (failed,) = [probe for probe in report.probes if probe.name == "not sandboxed itself"]
@@ -47,6 +47,6 @@ def test_a_process_in_a_sandbox_is_told_so_with_one_cause_and_one_fix(mac: FakeM
 
 def test_a_missing_program_is_named(mac: FakeMac, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "SYSTEM", dataclasses.replace(mac.tools, sandbox_exec="/nonexistent/sandbox-exec"))
-    report = probing.probe()
+    report = session.probe()
     assert not report.available
     assert "/nonexistent/sandbox-exec is not there" in report.reason
