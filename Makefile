@@ -79,6 +79,7 @@ ordinary-user: test-tools
 
 bench: test-tools
 	$(BIN)/python tests/bench/run.py
+	$(BIN)/python tests/bench/observers.py
 	$(BIN)/python tests/bench/network.py
 	$(BIN)/python tests/bench/together.py
 

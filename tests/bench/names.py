@@ -1,6 +1,6 @@
 """What granted names cost: each line a ratio of the mask against the plain file system, taken in turns in one run.
 
-python tests/bench/names.py [files]
+python tests/bench/names.py [--few] [files]
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from sandbox import Session
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.bench.arguments import arguments
 from tests.support.named import NamedWorkspace
 
 _ROUNDS = 5
@@ -48,32 +49,33 @@ if bulk:
         os.sync()
         begin = time.perf_counter()
         for _ in range(bulk >> 20): f.write(block)
-        told['write 1 GiB'] = time.perf_counter() - begin
+        told[f'write {bulk >> 20:,} MiB'] = time.perf_counter() - begin
     for name, command in (('cp', ['cp']), ('dd', None)):
         os.sync()
         begin = time.perf_counter()
         if command: subprocess.run([*command, f'{base}/big', f'{base}/copy'], check=True)
         else: subprocess.run(['dd', f'if={base}/big', f'of={base}/copy', 'bs=1M', 'status=none'], check=True)
-        told[f'copy 1 GiB ({name})'] = time.perf_counter() - begin
+        told[f'copy {bulk >> 20:,} MiB ({name})'] = time.perf_counter() - begin
         os.unlink(f'{base}/copy')
 print(json.dumps(told))
 shutil.rmtree(base)
 """
 
 
-def main(count: int = 500) -> None:
+def main(count: int = 500, *, few: bool = False) -> None:
     """Measures each step and prints one line for it."""
+    rounds, bulk = (1, 1 << 20) if few else (_ROUNDS, _BULK)
     base = tempfile.mkdtemp()
     times: dict[str, dict[str, list[float]]] = {"dist": {}, "plain": {}}
     try:
         with Session() as session:
             workspace = NamedWorkspace(base, session, pattern=False)
             workspace.put("lib/program.py", _PROGRAM)
-            for turn in range(_ROUNDS):
+            for turn in range(rounds):
                 # the large copy is taken in the last turn alone: it leaves the disk busy
-                bulk = _BULK if turn == _ROUNDS - 1 else 0
+                size = bulk if turn == rounds - 1 else 0
                 for where in ("plain", "dist"):
-                    command = f"mkdir -p dist; /usr/bin/python3 lib/program.py {where}/t{turn} {count} {bulk}"
+                    command = f"mkdir -p dist; /usr/bin/python3 lib/program.py {where}/t{turn} {count} {size}"
                     outcome = workspace.run(command)
                     for step, seconds in json.loads(outcome.out).items():
                         times[where].setdefault(step, []).append(seconds)
@@ -85,4 +87,5 @@ def main(count: int = 500) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]))
+    number, tiny = arguments(__doc__, "files", 500)
+    main(5 if tiny else number, few=tiny)

@@ -1,6 +1,6 @@
 """What a task's front costs: throughput and new connections, beside a direct connection and a socat relay.
 
-    python tests/bench/network.py
+    python tests/bench/network.py [--few] [rounds]
 
 Every figure is taken by the same client from the same server; only the way between them differs.
 """
@@ -21,12 +21,11 @@ from pathlib import Path
 
 import sandbox
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPOSITORY))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.bench.arguments import arguments
 
 _BYTES = 1 << 30
 _CONNECTIONS = 1500
-_ROUNDS = 5
 _BLOCK = bytes(1 << 18)
 
 _CLIENT = """
@@ -94,13 +93,14 @@ def _measured(output: bytes) -> tuple[float, float]:
 class _Ways:
     """The same client on three ways to the same server."""
 
-    def __init__(self, session: sandbox.Session, root: str, port: int) -> None:
+    def __init__(self, session: sandbox.Session, root: str, port: int, *, few: bool) -> None:
+        self._amount = ("1000000", "5") if few else (str(_BYTES), str(_CONNECTIONS))
         self._session = session
         self._root = root
         self._port = port
 
     def _arguments(self, port: int, way: str) -> list[str]:
-        return ["127.0.0.1", str(port), way, str(_BYTES), str(_CONNECTIONS)]
+        return ["127.0.0.1", str(port), way, *self._amount]
 
     def direct(self) -> tuple[float, float]:
         done = subprocess.run(
@@ -148,18 +148,18 @@ def _wait_for(port: int) -> None:
             return
 
 
-def main() -> None:
+def main(rounds: int, *, few: bool = False) -> None:
     """Print the medians, and each way beside the direct one."""
     server, port = _server()
     root = tempfile.mkdtemp(prefix="front-bench-")
     try:
         with sandbox.Session() as session:
-            ways = _Ways(session, root, port)
+            ways = _Ways(session, root, port, few=few)
             measures = {"direct": ways.direct, "front": ways.front}
             if shutil.which("socat"):
                 measures["socat"] = ways.socat
             taken: dict[str, list[tuple[float, float]]] = {name: [] for name in measures}
-            for _ in range(_ROUNDS):
+            for _ in range(rounds):
                 for name, measure in measures.items():
                     taken[name].append(measure())
             for name, rows in taken.items():
@@ -171,4 +171,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    count, tiny = arguments(__doc__, "rounds", 5)
+    main(1 if tiny else count, few=tiny)

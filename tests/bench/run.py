@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import sandbox
 
@@ -31,6 +31,20 @@ if TYPE_CHECKING:
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 Measure = Callable[[], object]
+
+
+class Counts(NamedTuple):
+    """How much of each thing is done."""
+
+    files: int = 1000
+    opens: int = 2000
+    stats: int = 20_000
+    grants: int = 1000
+    outputs: int = 500
+    modules: int = compiling.MODULES
+
+
+_FEW = Counts(20, 20, 200, 20, 10, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +65,9 @@ def _once(measure: Measure) -> float:
 
 
 def _show(ratio: Ratio) -> None:
-    ratio.base()
-    ratio.subject()
+    if ratio.rounds > 1:
+        ratio.base()
+        ratio.subject()
     pairs = [(_once(ratio.base), _once(ratio.subject)) for _ in range(ratio.rounds)]
     base, subject = (statistics.median(side) for side in zip(*pairs, strict=True))
     print(
@@ -114,12 +129,12 @@ for i in range(int(sys.argv[2])):
 """
 
 
-#: What a compiler does with 500 modules, but for the compiling: that would only make the ratio smaller.
+#: What a compiler does with as many modules, but for the compiling: that would only make the ratio smaller.
 _BUILD = """
-import os
+import os, sys
 for directory in range(10):
     os.makedirs(f"dist/{directory}", exist_ok=True)
-for i in range(500):
+for i in range(int(sys.argv[1])):
     with open(f"src/{i % 10}.txt") as source:
         text = source.read() * 4096
     for end in (".js", ".d.ts", ".js.map"):
@@ -128,11 +143,11 @@ for i in range(500):
 """
 
 
-def _engine(box: Box, rounds: int) -> list[Ratio]:
+def _engine(box: Box, rounds: int, counts: Counts) -> list[Ratio]:
     app = os.path.join(box.root, "app")
     os.makedirs(os.path.join(app, "src"))
     os.makedirs(os.path.join(app, "many"))
-    many = tuple(os.path.join(app, "many", f"{index}.txt") for index in range(1000))
+    many = tuple(os.path.join(app, "many", f"{index}.txt") for index in range(counts.grants))
     for path in (*many, *(os.path.join(app, "src", f"{index}.txt") for index in range(10))):
         Path(path).write_text("x", encoding="utf-8")
     looks = os.path.join(app, "src", "looks.py")
@@ -152,7 +167,7 @@ def _engine(box: Box, rounds: int) -> list[Ratio]:
     Path(app, "one", "0.txt").touch()
 
     def building(grant: str) -> Measure:
-        command = f"rm -rf dist/* && {python} -I -S src/build.py"
+        command = f"rm -rf dist/* && {python} -I -S src/build.py {counts.outputs}"
         return box.command(command, read=source, write=(os.path.join(app, grant),))
 
     def hits(directory: str) -> Measure:
@@ -162,31 +177,37 @@ def _engine(box: Box, rounds: int) -> list[Ratio]:
         return box.command("true", read=(os.path.join(app, directory, "*.txt"),))
 
     bare = _program("bwrap", "--unshare-all", "--ro-bind", "/", "/", "true")
-    opens, stats = looking("open", 2000), looking("stat", 20000)
+    opens, stats = looking("open", counts.opens), looking("stat", counts.stats)
     return [
         Ratio("sandboxed `true` / bare bwrap --unshare-all true", bare, box.command("true"), "3", rounds * 3),
-        Ratio("2,000 opens of granted files, observed / not", *opens, "1.1", rounds),
-        Ratio("20,000 stats of granted files, observed / not", *stats, "1.1", rounds),
+        Ratio(f"{counts.opens:,} opens of granted files, observed / not", *opens, "1.1", rounds),
+        Ratio(f"{counts.stats:,} stats of granted files, observed / not", *stats, "1.1", rounds),
         Ratio(
-            "start with 1,000 one-file grants / with one",
+            f"start with {counts.grants:,} one-file grants / with one",
             box.command("true", read=many[:1]),
             box.command("true", read=many),
             "4",
             rounds,
         ),
-        Ratio("start with a pattern of 1,000 names / of one", hits("one"), hits("many"), "4", rounds),
-        Ratio("start with a read pattern of 1,000 hits / of one", seen("one"), seen("many"), "4", rounds),
-        Ratio("1,500 files into `dist` by name / into `dist/`", building("dist/"), building("dist"), "-", rounds),
+        Ratio(f"start with a pattern of {counts.grants:,} names / of one", hits("one"), hits("many"), "4", rounds),
+        Ratio(f"start with a read pattern of {counts.grants:,} hits / of one", seen("one"), seen("many"), "4", rounds),
+        Ratio(
+            f"{3 * counts.outputs:,} files into `dist` by name / into `dist/`",
+            building("dist/"),
+            building("dist"),
+            "-",
+            rounds,
+        ),
     ]
 
 
-def _compiler(box: Box, rounds: int) -> list[Ratio]:
+def _compiler(box: Box, rounds: int, modules: int, *, fetch: bool) -> list[Ratio]:
     """`tsc -b` into outputs granted by name and as a directory, from nothing and with nothing to do."""
-    tsc = compiling.compiler()
+    app = os.path.join(box.root, "app")
+    compiling.project(app, modules)
+    tsc = compiling.compiler(fetch=fetch)
     if not tsc:
         return []
-    app = os.path.join(box.root, "app")
-    compiling.project(app)
     read = (os.path.join(app, "src") + "/", os.path.join(app, "tsconfig.json"))
     whole, name = (os.path.join(app, "dist") + end for end in ("/", ""))
     anew, again = f"rm -rf dist/* dist/.tsbuildinfo && node {tsc} -b", f"node {tsc} -b"
@@ -194,20 +215,20 @@ def _compiler(box: Box, rounds: int) -> list[Ratio]:
     def build(command: str, grant: str) -> Measure:
         return box.command(command, read=read, write=(grant,))
 
-    by_name = f"`tsc -b` of {compiling.MODULES} modules into `dist` by name / into `dist/`"
+    by_name = f"`tsc -b` of {modules} modules into `dist` by name / into `dist/`"
     return [
         Ratio(by_name, build(anew, whole), build(anew, name), "1.5", max(1, rounds // 3)),
         Ratio("the same with nothing to do", build(again, whole), build(again, name), "1.5", rounds),
     ]
 
 
-def _check(root: str, rounds: int) -> list[Ratio]:
+def _check(root: str, rounds: int, count: int) -> list[Ratio]:
     task = '[tasks.{name}.exec]\ncommand = "true"\n\n[tasks.{name}.exec.sandbox.allow]\nread = ["."]\n\n'
     text = "".join(task.format(name=name) for name in ("build", "test", "lint"))
     files = []
     os.makedirs(os.path.join(root, ".vx"))
     Path(root, ".vx", "workspace.toml").touch()
-    for index in range(1000):
+    for index in range(count):
         directory = os.path.join(root, f"p{index}")
         os.makedirs(directory)
         files.append(os.path.join(directory, "vx.toml"))
@@ -224,7 +245,7 @@ def _check(root: str, rounds: int) -> list[Ratio]:
             rounds * 3,
         ),
         Ratio(
-            "check-jsonschema of 1,000 files x 3 tasks / vxconf check",
+            f"check-jsonschema of {count:,} files x 3 tasks / vxconf check",
             _program(*check, *files, cwd=root),
             _program(*other, *files, cwd=root),
             "at least 8",
@@ -250,13 +271,15 @@ def main() -> None:
     """Measures everything and prints one line for each ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9, help="pairs to measure for each ratio")
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--few", action="store_true", help="do next to nothing, to see whether this bench still works")
+    given = parser.parse_args()
+    rounds, counts = (1, _FEW) if given.few else (given.rounds, Counts())
     # an installed program has its bytecode; one that may not keep it compiles itself every time
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     print(_machine(), flush=True)
     scratch = os.path.realpath(tempfile.mkdtemp(prefix="vxconf-bench-"))
     try:
-        for ratio in _check(os.path.join(scratch, "files"), rounds):
+        for ratio in _check(os.path.join(scratch, "files"), rounds, counts.files):
             _show(ratio)
         report = sandbox.probe()
         if not report.available:
@@ -264,12 +287,13 @@ def main() -> None:
             return
         print(f"observer: {report.observer}")
         with sandbox.Session() as session:
-            for ratio in _engine(Box(session, os.path.join(scratch, "workspace")), rounds):
+            for ratio in _engine(Box(session, os.path.join(scratch, "workspace")), rounds, counts):
                 _show(ratio)
-            for ratio in _compiler(Box(session, os.path.join(scratch, "compiled")), rounds):
+            box = Box(session, os.path.join(scratch, "compiled"))
+            for ratio in _compiler(box, rounds, counts.modules, fetch=not given.few):
                 _show(ratio)
         print("through the mask / on the plain file system")
-        names.main()
+        names.main(5 if given.few else 500, few=given.few)
     finally:
         shutil.rmtree(scratch)
 

@@ -1,6 +1,6 @@
 """Prints what fifty tasks at once take against the same one at a time, and the memory of what runs them.
 
-python tests/bench/together.py [tasks]
+python tests/bench/together.py [--few] [tasks]
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from sandbox import ResolvedSandboxConfig, Session
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.bench.arguments import arguments
 from tests.support.mixed import Mixed, mixed
 
 #: Some of what a real task does, on top of what the mixed ones do: it computes.
@@ -74,8 +75,12 @@ def _compare(what: str, tasks: list[Mixed], project: Project) -> None:
 
 
 def _pss(pid: int) -> float:
-    """Its proportional share of memory, in MiB."""
-    found = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text("ascii"), re.MULTILINE)
+    """Its proportional share of memory, in MiB; nothing once it has ended."""
+    try:
+        told = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    found = re.search(r"^Pss:\s+(\d+) kB", told, re.MULTILINE)
     return int(found.group(1)) / 1024 if found else 0.0
 
 
@@ -94,7 +99,7 @@ def _memory(project: Project, session: Session) -> None:
     running.join()
 
 
-def main(count: int = 50) -> None:
+def main(count: int, *, few: bool = False) -> None:
     """Measures and prints; asserts nothing."""
     base = Path(tempfile.mkdtemp(prefix="vxconf-together-")).resolve()
     try:
@@ -102,7 +107,8 @@ def main(count: int = 50) -> None:
             project = Project(base, session)
             tasks = mixed(count)
             _compare("mixed tasks", tasks, project)
-            working = [task._replace(command=_WORK + task.command) for task in tasks]
+            work = _WORK.replace("60000", "600") if few else _WORK
+            working = [task._replace(command=work + task.command) for task in tasks]
             _compare("mixed tasks that compute as well", working, project)
             _compare("times `true`", [Mixed("true")] * count, project)
             _memory(project, session)
@@ -111,4 +117,5 @@ def main(count: int = 50) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    number, tiny = arguments(__doc__, "tasks", 50)
+    main(2 if tiny else number, few=tiny)

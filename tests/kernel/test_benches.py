@@ -1,0 +1,63 @@
+"""Every bench still runs to its end and prints each of its figures; what the figures are is nobody's business here."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHES = Path(__file__).resolve().parents[1] / "bench"
+_RATIO = re.compile(r"^.+ [0-9.]+x  ?.*\(.+ ms.+\)", re.MULTILINE)
+_SPEED = re.compile(r"^.+ [0-9,]+ (?:lines|connections)/s", re.MULTILINE)
+
+
+def _printed(bench: str) -> str:
+    # far from what it takes: a bench that hangs is what it guards against
+    done = subprocess.run(
+        (sys.executable, str(BENCHES / bench), "--few"),
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_every_bench_is_run_here() -> None:
+    programs = {path.name for path in BENCHES.glob("*.py") if '__name__ == "__main__"' in path.read_text()}
+    assert programs == {"run.py", "names.py", "together.py", "network.py", "observers.py"}
+
+
+def test_the_ratios_are_all_printed_and_those_of_granted_names_with_them() -> None:
+    printed = _printed("run.py")
+    compiled = 0 if "tsc is not measured" in printed else 2
+    assert len(_RATIO.findall(printed)) == 2 + 7 + compiled + 8, printed
+
+
+def test_tasks_at_once_are_compared_and_memory_is_told() -> None:
+    printed = _printed("together.py")
+    assert len(re.findall(r"[0-9.]+x the throughput .* [0-9]+ verdicts differ", printed)) == 3, printed
+    assert re.search(r"supervisor [0-9.]+ MiB", printed), printed
+
+
+def test_a_front_is_compared_with_a_direct_way() -> None:
+    printed = _printed("network.py")
+    ways = {"direct", "front"} | ({"socat"} if shutil.which("socat") else set())
+    assert {line.split()[0] for line in _SPEED.findall(printed)} == ways, printed
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed here")
+@pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="/dev/fuse is closed to this user")
+def test_each_observer_is_compared_with_none_and_each_trace_is_parsed() -> None:
+    printed = _printed("observers.py")
+    traces = len(list((BENCHES.parents[1] / "fixtures/traces").glob("*.strace")))
+    assert len(_RATIO.findall(printed)) == 4 * 3, printed
+    assert len(_SPEED.findall(printed)) == traces + 1, printed
