@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 # a blocked connect looks so often whether its caller still waits; seconds, microseconds
 _LOOK = struct.pack("<qq", 0, 48_000)
+# rounded up to one tick of the kernel's clock, at most a hundredth of a second
+_MOMENT = struct.pack("<qq", 0, 1)
+_CLOSED = 7  # of a connection (linux/tcp_states.h): neither made nor listened for
 _WAITS = frozenset({errno.EAGAIN, errno.EINPROGRESS, errno.EALREADY})
 _SO_NETNS_COOKIE = 71
 
@@ -42,6 +45,27 @@ def connected(waiting: Waiting, address: bytes) -> int:
         if before:
             with suppress(OSError):
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, before)
+
+
+def at_once(waiting: Waiting, address: bytes) -> int | None:
+    """Connect to a host, if that takes no time: the errno, 0 for none, or `None` where `connected` has to go on."""
+    sock = waiting.sock
+    if waiting.nonblocking or sock.type != socket.SOCK_STREAM:
+        return _once(sock, address)
+    try:
+        fresh = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _CLOSED
+    except OSError:  # another protocol
+        return None
+    if not fresh:
+        return None
+    before = sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _MOMENT)
+        code = _once(sock, address)
+    finally:
+        with suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, before)
+    return None if code == errno.EINTR or code in _WAITS else code
 
 
 def _once(sock: socket.socket, address: bytes) -> int:

@@ -4,7 +4,8 @@ Invariants:
 1. No call that could take a socket of the task's to a path of the host's is told to go on: the warden makes it, with a
    copy of the address and on a copy of the descriptor, so what the caller changes meanwhile changes nothing.
 2. Every call is answered, whatever fails in between, and fails closed.
-3. A call that waits (a full backlog, a slow reader) waits in a thread of its own, and ends with its caller.
+3. A call that waits (a full backlog, a slow reader) waits in a thread of its own, and ends with its caller. Where a
+   caller's memory may be read at once, a connect to a host that is there is made at once.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING
 from sandbox.linux import caller, kernel, notification, places, sending, sockaddr
 from sandbox.linux.aside import Aside
 from sandbox.linux.caller import Caller
-from sandbox.linux.connecting import connected, namespace, pending
+from sandbox.linux.connecting import at_once, connected, namespace, pending
 from sandbox.linux.inflight import Inflight
 from sandbox.linux.outbound import OPERATION, Outbound
 from sandbox.linux.sending import Waiting
@@ -40,6 +41,7 @@ _SETTLE_SECONDS = 5.0
 _MESSAGES = frozenset({"sendmsg", "sendmmsg"})
 _SENDS = _MESSAGES | {"sendto"}
 _MAKES = frozenset({"socket", "socketpair"})
+_HOSTS = (sockaddr.AF_INET, sockaddr.AF_INET6)
 
 
 def _error(code: int) -> OSError:
@@ -110,8 +112,10 @@ class Dials:
                 return
             if self._let_go(seen):
                 return
+        if here and name == "connect" and self._answer(seen, self._dialled_at_once):
+            return
         try:
-            self._threads.do(lambda: self._answer(seen))
+            self._threads.do(lambda: self._answer_aside(seen))
         except RuntimeError as error:
             self._missed(error)
             self._tell(notification.fail(seen.id, errno.EAGAIN))
@@ -154,21 +158,47 @@ class Dials:
             if error.errno != errno.ENOENT:  # its caller was killed
                 raise
 
-    def _answer(self, seen: Notification) -> None:
+    def _answer_aside(self, seen: Notification) -> None:
         """In a thread of its own."""
+        self._answer(seen, self._entered)
+        if self._recorder.waiting:
+            self._wake()
+
+    def _answer(self, seen: Notification, made: Callable[[Notification], int | None]) -> bool:
+        """Answer a call with what `made` returns or raises; false when that is `None`: it was, or will be, answered."""
         try:
-            self._enter()
-            value = self._made(seen)
-            answer = b"" if value is None else notification.value(seen.id, value)
+            value = made(seen)
+            if value is None:
+                return False
+            answer = notification.value(seen.id, value)
         except OSError as error:
             answer = notification.fail(seen.id, error.errno or errno.EIO)
         except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
             self._missed(error)
             answer = notification.fail(seen.id, errno.EPERM)
-        if answer:
-            self._tell(answer)
-        if self._recorder.waiting:
-            self._wake()
+        self._tell(answer)
+        return True
+
+    def _entered(self, seen: Notification) -> int | None:
+        self._enter()
+        return self._made(seen)
+
+    def _dialled_at_once(self, seen: Notification) -> int | None:
+        """Connect to a host; `None` when a thread has to: it is no host, or takes its time."""
+        if seen.pid == 0:
+            return None
+        with Caller(seen.pid) as who, who.socket(signed(seen.args[0])) as sock:
+            if sock.family not in _HOSTS:
+                return None
+            self._still(seen)
+            raw = who.address(seen.args[1], seen.args[2])
+            if int.from_bytes(raw[:2], "little") not in _HOSTS:
+                return None
+            with self._target(who, sock, raw, "connect") as (address, inet):
+                code = at_once(self._waiting(seen, who, sock), address)
+                if code is not None:
+                    self._dialled(who, sock, inet, code)
+        return code
 
     def _enter(self) -> None:
         thread = _thread.get_native_id()
@@ -220,15 +250,20 @@ class Dials:
     def _connect(self, seen: Notification, who: Caller, sock: socket.socket) -> int:
         raw = who.address(seen.args[1], seen.args[2])
         with self._target(who, sock, raw, "connect") as (address, inet):
-            waiting = self._waiting(seen, who, sock)
-            code = connected(waiting, address)
-            if inet is not None:
-                stream = sock.type == socket.SOCK_STREAM
-                told = pending(sock) if code == errno.EINPROGRESS else code
-                self._outbound.ended(who.thread, inet, told, sends=stream)
+            self._dialled(who, sock, inet, connected(self._waiting(seen, who, sock), address))
+        return 0
+
+    def _dialled(self, who: Caller, sock: socket.socket, inet: sockaddr.Inet | None, code: int) -> None:
+        """A connect came to an errno, 0 for none.
+
+        Raises:
+            OSError: that.
+        """
+        if inet is not None:
+            told = pending(sock) if code == errno.EINPROGRESS else code
+            self._outbound.ended(who.thread, inet, told, sends=sock.type == socket.SOCK_STREAM)
         if code:
             raise _error(code)
-        return 0
 
     def _send(self, seen: Notification, who: Caller, sock: socket.socket, name: str) -> int:
         if name == "sendto":
@@ -301,7 +336,7 @@ class Dials:
                     yield sockaddr.unix(place.name), None
                 return
             known = isinstance(address, (sockaddr.Abstract, sockaddr.Unspecified))
-        elif sock.family in (sockaddr.AF_INET, sockaddr.AF_INET6):
+        elif sock.family in _HOSTS:
             known = isinstance(address, (sockaddr.Inet, sockaddr.Unspecified))
         else:
             # a caller without privilege may turn a netlink socket to the kernel alone
