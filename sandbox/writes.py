@@ -58,17 +58,13 @@ class Judge:
         refused: list[Refusal] = []
         for index, entry in enumerate(self.config.allow_write):
             field = f"allowWrite[{index}]"
-            problem = unusable(entry, field)
-            if problem is not None:
-                refused.append(problem)
-                continue
             try:
-                alternatives = globs.expand_braces(entry)
+                alternatives = spelled(entry, field)
             except Refusal as refusal:
                 refused.append(placed(refusal, field))
                 continue
             for alternative in alternatives:
-                found = self._grant(globs.collapse(alternative), field)
+                found = self._grant(alternative, field)
                 if isinstance(found, Refusal):
                     refused.append(found)
                 else:
@@ -215,6 +211,18 @@ class Judge:
                 yield _walled_off(f'write grant "{grant}" holds', store, field)
         if is_others_temporary(path, self.facts.temp_root, self.config.workspace):
             yield others_temporary(f'write grant "{grant}"', self.facts.temp_root, field)
+
+
+def spelled(entry: str, field: str) -> list[str]:
+    """Each grant that an entry of the config stands for, its braces expanded.
+
+    Raises:
+        Refusal: the entry names no path at all, or stands for too many.
+    """
+    problem = unusable(entry, field)
+    if problem is not None:
+        raise problem
+    return [globs.collapse(grant) for grant in globs.expand_braces(entry)]
 
 
 def unusable(grant: str, field: str) -> Refusal | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import pty
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,8 @@ import hypothesis
 import pytest
 
 import sandbox
+from sandbox.screens import resize
+from tests.support.talks import Talk
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 WORKSPACES = REPOSITORY / "fixtures" / "workspaces"
@@ -96,6 +99,24 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in [n for n in os.environ if n.startswith("XDG_")]:
         monkeypatch.delenv(name)
     return path
+
+
+@pytest.fixture
+def talk() -> Iterator[Talk]:
+    """Somebody for a command to talk with."""
+    made = Talk()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def screen() -> Iterator[tuple[int, int]]:
+    """A terminal of the caller's: the far end, and the terminal itself."""
+    far, near = pty.openpty()
+    resize(near, 33, 101)
+    yield far, near
+    for fd in (far, near):
+        os.close(fd)
 
 
 @pytest.fixture

@@ -205,12 +205,8 @@ class _Reads:
         if globs.is_plain(entry) and entry[0] == "/":
             self._path(entry, entry.rstrip("/") or "/", field)
             return
-        problem = writes.unusable(entry, field)
-        if problem is not None:
-            self.refusals.append(problem)
-            return
         try:
-            for grant in map(globs.collapse, globs.expand_braces(entry)):
+            for grant in writes.spelled(entry, field):
                 if globs.has_wildcard(grant):
                     self._pattern(grant, field)
                 else:

@@ -110,12 +110,8 @@ class Marks:
 
     def read(self, entry: str, name: str) -> None:
         """One read grant of the config."""
-        problem = writes.unusable(entry, name)
-        if problem is not None:
-            self.refusals.append(problem)
-            return
         try:
-            for grant in map(globs.collapse, globs.expand_braces(entry)):
+            for grant in writes.spelled(entry, name):
                 if globs.has_wildcard(grant):
                     self._read_pattern(grant, name)
                 else:

@@ -48,6 +48,7 @@ class Box:
     read: tuple[str, ...] = ("lib/",)
     write: tuple[str, ...] = ("out/",)
     local_binding: tuple[int, ...] = ()
+    sockets: tuple[str, ...] = ()
 
     def request(self) -> Request:
         config = ResolvedSandboxConfig(
@@ -57,6 +58,7 @@ class Box:
             allow_read=tuple(f"{self.project}/{grant}" for grant in self.read),
             allow_write=tuple(f"{self.project}/{grant}" for grant in self.write),
             local_binding=self.local_binding or False,
+            unix_sockets=self.sockets,
         )
         return self.session.request(config, workspace_root=str(self.root))
 

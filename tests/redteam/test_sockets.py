@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import socket
 import tempfile
@@ -11,31 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import ResolvedSandboxConfig
 from tests.redteam.conftest import Box, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sandbox import Request
 
 _REFUSED = {"EPERM", "EACCES", "EROFS", "EXDEV", "ENOENT", "ELOOP"}
-
-
-class _Listed(Box):
-    """As a box, with one socket of the host's listed."""
-
-    sockets: tuple[str, ...] = ()
-
-    def request(self) -> Request:
-        config = ResolvedSandboxConfig(
-            platform="linux",
-            workspace=str(self.root),
-            project=str(self.project),
-            allow_read=tuple(f"{self.project}/{grant}" for grant in self.read),
-            unix_sockets=self.sockets,
-        )
-        return self.session.request(config, workspace_root=str(self.root))
 
 
 @pytest.fixture
@@ -53,8 +36,7 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.parametrize("observer", ["auto", "notify"])
 def test_no_race_reaches_the_hosts_sockets(box: Box, outside: Path, part: str, observer: str) -> None:
     listed = outside / "listed"
-    hostile = _Listed(box.session, box.root, box.project, box.home, observer)
-    hostile.sockets = (str(listed),)
+    hostile = dataclasses.replace(box, observer=observer, write=(), sockets=(str(listed),))
     with (
         socket.socket(socket.AF_UNIX) as stream,
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as letters,

@@ -8,11 +8,30 @@ import pty
 import subprocess
 import termios
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox.screens import resize
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox import RunResult
+
 _PATIENCE = 60.0
+
+
+def in_background(run: Callable[[], RunResult]) -> Callable[[], RunResult]:
+    """Begin a run; what comes back waits for its result."""
+    results: list[RunResult] = []
+    thread = threading.Thread(target=lambda: results.append(run()), daemon=True)
+    thread.start()
+
+    def wait() -> RunResult:
+        thread.join(_PATIENCE)
+        assert results, "it still runs"
+        return results[0]
+
+    return wait
 
 
 class Talk:

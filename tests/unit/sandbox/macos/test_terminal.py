@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import signal
 import termios
 import threading
@@ -15,10 +14,9 @@ from sandbox.macos import leading
 from sandbox.macos.run import MacRun
 from sandbox.screens import resize
 from tests.support.fake_mac import FakeMac, Sessionless, mac_request
-from tests.support.talks import Talk
+from tests.support.talks import Talk, in_background
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from sandbox.contract import RunResult
@@ -47,36 +45,6 @@ class Mac:
 @pytest.fixture
 def mac(tmp_path: Path) -> Mac:
     return Mac(tmp_path)
-
-
-@pytest.fixture
-def talk() -> Iterator[Talk]:
-    made = Talk()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def screen() -> Iterator[tuple[int, int]]:
-    """A terminal of the caller's: the far end, and the terminal itself."""
-    far, near = pty.openpty()
-    resize(near, 33, 101)
-    yield far, near
-    for fd in (far, near):
-        os.close(fd)
-
-
-def in_background(run: Callable[[], RunResult]) -> Callable[[], RunResult]:
-    results: list[RunResult] = []
-    thread = threading.Thread(target=lambda: results.append(run()), daemon=True)
-    thread.start()
-
-    def wait() -> RunResult:
-        thread.join(_LONG)
-        assert results, "it still runs"
-        return results[0]
-
-    return wait
 
 
 def test_all_three_streams_are_one_terminal_and_it_is_the_commands_own(mac: Mac) -> None:
