@@ -41,7 +41,7 @@ _HOP_BY_HOP = frozenset(
 _URL = re.compile(r"http://([^/?#]*)([/?][^#]*)?", re.IGNORECASE)
 _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]{1,5}))?")
 _LAST_PORT = 65535
-_BAD_REQUEST, _FORBIDDEN, _WHO, _BAD_GATEWAY = 400, 403, 407, 502
+_SWITCHING, _BAD_REQUEST, _FORBIDDEN, _WHO, _BAD_GATEWAY = 101, 400, 403, 407, 502
 _ANOTHERS = "this front serves another task, or the password in the task's proxy variables was left out\n"
 
 
@@ -195,9 +195,11 @@ class Client:
             host, port = split_authority(match[1], 80)
         except ValueError as error:
             raise _Bad(str(error)) from None
-        opened = await self._dialler.open(host, port, plain=True)
+        upgrades = _upgrades(request)
+        # proxies carry what is no HTTP through a tunnel alone
+        opened = await self._dialler.open(host, port, plain=not upgrades)
         with opened.connection:
-            return await self._forward(request, opened, match[1], match[2] or "/")
+            return await self._forward(request, opened, match[1], match[2] or "/", upgrades)
 
     async def _connect(self, request: h11.Request) -> None:
         try:
@@ -212,12 +214,15 @@ class Client:
             await opened.connection.send(early)
             await self._relay.both(self._connection, opened.connection)
 
-    async def _forward(self, request: h11.Request, opened: Opened, authority: str, path: str) -> bool:
+    async def _forward(
+        self, request: h11.Request, opened: Opened, authority: str, path: str, upgrades: list[tuple[bytes, bytes]]
+    ) -> bool:
         server = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_LIMIT)
         if not path.startswith("/"):
             path = f"/{path}"
         target = f"http://{authority}{path}" if opened.proxy else path
-        headers = [(b"Host", authority.encode()), *_end_to_end(request.headers, b"host"), (b"Connection", b"close")]
+        last = upgrades or [(b"Connection", b"close")]
+        headers = [(b"Host", authority.encode()), *_end_to_end(request.headers, b"host"), *last]
         if opened.proxy is not None and opened.proxy.authorization:
             if request.method.upper() == b"TRACE":
                 # a proxy may answer it itself, with all it was sent
@@ -255,6 +260,9 @@ class Client:
         """Hand the answer on; whether another request may follow."""
         try:
             while not isinstance(event := await self._event(server, connection), h11.ConnectionClosed):
+                if isinstance(event, h11.InformationalResponse) and event.status_code == _SWITCHING:
+                    await self._switch(server, connection, event)
+                    return False
                 await self._connection.send(self._http.send(_again(event)) or b"")
                 if isinstance(event, h11.EndOfMessage):
                     # a quick server answers before the end of the request was looked at
@@ -269,6 +277,37 @@ class Client:
         self._connection.close(reset=True)
         return False
 
+    async def _switch(self, server: h11.Connection, connection: Connection, event: h11.InformationalResponse) -> None:
+        """From here on it is another protocol, both ways; h11 takes no such answer that was not asked for."""
+        headers = [*_end_to_end(event.headers), *_named(event.headers, b"upgrade")]
+        await self._connection.send(
+            self._http.send(h11.InformationalResponse(status_code=_SWITCHING, headers=headers)) or b""
+        )
+        for told, where in ((self._http, connection), (server, self._connection)):
+            early, _ = told.trailing_data
+            await where.send(early)
+        await self._relay.both(self._connection, connection)
+
+
+def _upgrades(request: h11.Request) -> list[tuple[bytes, bytes]]:
+    """The headers that ask a server for another protocol, as a WebSocket does; none where the request is more."""
+    names = {name for name, _ in request.headers}
+    whole = request.method == b"GET" and request.http_version == b"1.1"
+    if not whole or b"upgrade" not in _tokens(request.headers) or names & {b"content-length", b"transfer-encoding"}:
+        return []
+    return _named(request.headers, b"upgrade")
+
+
+def _named(headers: Any, name: bytes) -> list[tuple[bytes, bytes]]:
+    """The headers of that name, and one that says that they are of this connection."""
+    found = [(spelled, value) for spelled, value in headers.raw_items() if spelled.lower() == name]
+    return [*found, (b"Connection", b"Upgrade")] if found else []
+
+
+def _tokens(headers: Any) -> set[bytes]:
+    """What the headers say of the connection they came over."""
+    return {token.strip().lower() for name, value in headers if name == b"connection" for token in value.split(b",")}
+
 
 def _again(event: h11.Event) -> h11.Event:
     """A server's event as its client is told it."""
@@ -282,7 +321,6 @@ def _again(event: h11.Event) -> h11.Event:
 
 def _end_to_end(headers: Any, *without: bytes) -> list[tuple[bytes, bytes]]:
     """Headers but for those that are about the connection they came over, which names further ones itself."""
-    named = {token.strip().lower() for name, value in headers if name == b"connection" for token in value.split(b",")}
-    dropped = (named - {b"transfer-encoding", b"content-length"}).union(_HOP_BY_HOP, without)
+    dropped = (_tokens(headers) - {b"transfer-encoding", b"content-length"}).union(_HOP_BY_HOP, without)
     # as they were spelled: some servers are particular
     return [(name, value) for name, value in headers.raw_items() if name.lower() not in dropped]
