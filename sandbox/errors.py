@@ -2,8 +2,31 @@
 
 from __future__ import annotations
 
+import errno
+
 #: The hint of a failure whose cause is the machine's and not known where it is met.
 ASK = "run `vxconf doctor` for the cause"
+
+_REMEDIES = {
+    errno.EMFILE: "raise the limit of open files (ulimit -n), or run fewer tasks at once",
+    errno.ENFILE: "close files on this machine, or raise the sysctl fs.file-max",
+    errno.EAGAIN: "raise the limit of processes (ulimit -u), or run fewer tasks at once",
+    errno.ENOMEM: "free memory, raise the limit of it (ulimit -v), or run fewer tasks at once",
+    errno.ENOSPC: "make room on that file system",
+    errno.EDQUOT: "make room on that file system, or have the quota raised",
+}
+
+
+def told(error: OSError) -> str:
+    """What the kernel refused, and where."""
+    what = error.strerror or str(error)
+    return f"{error.filename}: {what}" if error.filename else what
+
+
+def remedy(error: BaseException) -> str:
+    """What to do where the machine has run out of something, empty where that is not the cause."""
+    number = errno.ENOMEM if isinstance(error, MemoryError) else error.errno if isinstance(error, OSError) else None
+    return _REMEDIES.get(number or 0, "")
 
 
 class SandboxError(Exception):

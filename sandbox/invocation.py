@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sandbox import environment, making, observing, outcome, screens, setaside, staging, surroundings, temporary
-from sandbox.errors import ASK, Masked, NotStarted, SandboxError
+from sandbox.errors import ASK, Masked, NotStarted, SandboxError, remedy, told
 from sandbox.host import HostFiles, Snapshot
 from sandbox.judge.verdict import Judge
 from sandbox.linux.messages import Base, Screen, Spec
@@ -106,7 +106,9 @@ class Run:
         except SandboxError as error:
             return outcome.not_started(self._explained(error) if self._explained is not None else error)
         except OSError as error:
-            return outcome.not_started(NotStarted(f"the sandbox could not be started: {error}"))
+            return outcome.not_started(
+                NotStarted(f"the sandbox could not be started: {told(error)}", hint=remedy(error))
+            )
 
     def _as_the_machine_can(self) -> RunResult:
         """Run with all there may be; what this machine turns out not to give, once without that."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sandbox import paths
-from sandbox.errors import NotStarted
+from sandbox.errors import NotStarted, remedy
 from sandbox.planning.ops import Make, Name, Names, Operation
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def make(operations: Iterable[Operation]) -> list[str]:
                 take_back(made)
                 raise NotStarted(
                     f"the directory {operation.path} of a write grant cannot be made: {error.strerror}",
-                    hint="make it yourself, or change the grant",
+                    hint=remedy(error) or "make it yourself, or change the grant",
                 ) from error
     return made
 

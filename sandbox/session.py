@@ -13,12 +13,11 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from sandbox import endpoints, temporary
+from sandbox import endpoints, lending, temporary
 from sandbox import request as requests
 from sandbox.contract import ResolvedSandboxConfig
 from sandbox.errors import ASK, NotStarted, RequestRefused, SandboxError, Unavailable
 from sandbox.host import Snapshot, host_facts
-from sandbox.linux import lending
 from sandbox.machine import Machine
 from sandbox.network import libraries
 from sandbox.options import Running, RunOptions, Signalled

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox import making, paths, temporary
-from sandbox.errors import NotStarted
+from sandbox.errors import NotStarted, remedy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -115,7 +115,8 @@ def _made(workspace: str) -> Area:
         what = "is no directory" if error.errno in (errno.ENOTDIR, errno.ELOOP) else "cannot be written"
         raise NotStarted(
             f"{here}, where a task's unfinished outputs live, {what}: {error.strerror}",
-            hint="make it a directory this user may write, or grant directories (`dist/`) instead of names",
+            hint=remedy(error)
+            or "make it a directory this user may write, or grant directories (`dist/`) instead of names",
         ) from error
     return area
 

@@ -13,7 +13,7 @@ import stat
 import tempfile
 from typing import TYPE_CHECKING, NamedTuple
 
-from sandbox.errors import NotStarted
+from sandbox.errors import NotStarted, remedy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,9 @@ def make(root: str) -> Directory:
             os.mkdir(root, 0o700)
         own = os.lstat(root)
     except OSError as error:
-        raise NotStarted(f"the temporary directory {root} cannot be made: {error.strerror}", hint=hint) from error
+        raise NotStarted(
+            f"the temporary directory {root} cannot be made: {error.strerror}", hint=remedy(error) or hint
+        ) from error
     if not stat.S_ISDIR(own.st_mode) or own.st_uid != os.getuid():
         raise NotStarted(f"{root} is not a directory of this user", hint=f"remove it, or {hint}")
     if above.st_mode & 0o022 and not above.st_mode & stat.S_ISVTX:
@@ -74,7 +76,9 @@ def make(root: str) -> Directory:
                 os.rmdir(path)
                 raise
     except OSError as error:
-        raise NotStarted(f"no temporary directory can be made in {root}: {error.strerror}", hint=hint) from error
+        raise NotStarted(
+            f"no temporary directory can be made in {root}: {error.strerror}", hint=remedy(error) or hint
+        ) from error
 
 
 def _is_nobody(user: int) -> bool:

@@ -14,8 +14,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from sandbox import screens
-from sandbox.linux import lending
+from sandbox import lending, screens
 
 if TYPE_CHECKING:
     import socket

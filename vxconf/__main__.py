@@ -77,6 +77,9 @@ def _unforeseen(fault: Exception, words: list[str]) -> int:
 
         traceback.print_exception(fault)
     first = str(fault).partition("\n")[0]
+    if isinstance(fault, MemoryError):
+        sys.stderr.write("error: no memory is left, free some or raise the limit of it (ulimit -v)\n")
+        return 125 if "run" in words else 2
     sys.stderr.write(
         f"error: unexpected {type(fault).__name__}{': ' + first if first else ''}; this is a mistake in vxconf, "
         "set VXCONF_DEBUG=1 to see where\n"

@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox.errors import ASK, Masked, NotStarted
+from sandbox.errors import ASK, Masked, NotStarted, remedy
 
 if TYPE_CHECKING:
     from sandbox.linux.messages import Base
@@ -112,7 +112,8 @@ def start(base: Base) -> Anchor:
         for fd in (info_read, errors_read):
             os.close(fd)
         raise NotStarted(
-            f"cannot execute {base.bwrap}: {error.strerror}", hint="install bubblewrap (Debian: apt install bubblewrap)"
+            f"cannot execute {base.bwrap}: {error.strerror}",
+            hint=remedy(error) or "install bubblewrap (Debian: apt install bubblewrap)",
         ) from error
     finally:
         for fd in high:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from sandbox.errors import NotStarted
 from sandbox.linux import filter as filters
-from sandbox.linux import init, joiner, kernel, listeners, terminal
+from sandbox.linux import init, joiner, kernel, listeners, shares, terminal
 from sandbox.linux.messages import Spec, decode, encoded
 from sandbox.linux.numbers import ARCHITECTURES
 from sandbox.planning.ops import Bind, Cover, Origin, ReadOnlyRoot, Seal
@@ -62,6 +62,7 @@ def live(link: socket.socket) -> NoReturn:
     the spec and the standard streams, and none comes when the anchor is not wanted after all.
     """
     try:
+        shares.go_first()
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         inside = _become_first(link)
         if not select.select((link,), (), (), 0)[0]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import signal
@@ -11,7 +12,7 @@ import stat
 import traceback
 from typing import TYPE_CHECKING, NoReturn
 
-from sandbox.errors import Masked, NotStarted
+from sandbox.errors import Masked, NotStarted, remedy
 from sandbox.linux import building, kernel
 from sandbox.linux.messages import Failed, Spec, decode, receive_body
 from sandbox.linux.prepared import Prepared, prepare
@@ -57,11 +58,12 @@ def main(handover: socket.socket, base: Base, *, supervisor: int, spare: bool) -
         _serve(handover, control, stdio, prepared, wake)
         code = 0
     except NotStarted as error:
-        _fail(control, error.message, error.hint, masked=isinstance(error, Masked))
+        _fail(control or _taken(handover, spare=spare), error.message, error.hint, masked=isinstance(error, Masked))
     except BaseException as error:  # noqa: BLE001  the executor must hear of whatever it is
         if os.environ.get("VXCONF_DEBUG"):
             traceback.print_exc()
-        _fail(control, f"the sandbox's warden failed: {type(error).__name__}: {error}")
+        reason = f"the sandbox's warden failed: {type(error).__name__}: {error}"
+        _fail(control or _taken(handover, spare=spare), reason, remedy(error))
     _end_children()
     os._exit(code)
 
@@ -156,9 +158,23 @@ def _receive_request(handover: socket.socket) -> tuple[socket.socket, tuple[int,
     for fd in fds:
         # recv_fds drops the flag that would do it; a child that keeps the control socket keeps the executor waiting
         os.set_inheritable(fd, False)
+    if 0 < len(fds) < DESCRIPTORS:
+        # the kernel drops what it has no number for
+        lost = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        _fail(socket.socket(fileno=fds[0]), f"a task cannot be handed over: {lost.strerror}", remedy(lost))
     if not word or len(fds) != DESCRIPTORS:
         return None
     return socket.socket(fileno=fds[0]), tuple(fds[1:])
+
+
+def _taken(handover: socket.socket, *, spare: bool) -> socket.socket | None:
+    """The control socket of a task whose warden failed before it took it; none is promised to a spare."""
+    if spare:
+        return None
+    with contextlib.suppress(OSError):
+        _, fds, _, _ = socket.recv_fds(handover, 16, DESCRIPTORS)
+        return socket.socket(fileno=fds[0]) if fds else None
+    return None
 
 
 def _end_children() -> None:

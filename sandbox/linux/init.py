@@ -16,7 +16,7 @@ import signal
 import struct
 from typing import TYPE_CHECKING, NoReturn
 
-from sandbox.linux import kernel, terminal
+from sandbox.linux import kernel, shares, terminal
 
 if TYPE_CHECKING:
     import socket
@@ -74,6 +74,7 @@ def run(
         os.setsid()
         os.chdir(spec.cwd)
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        shares.limit_processes()
         kernel.drop_every_capability()
         kernel.forbid_attaching()
         _wait_for_warden(link)

@@ -7,6 +7,7 @@ executor's end of its socket closes, and every warden with it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import os
 import select
@@ -16,7 +17,9 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from sandbox.linux import building, handover, kernel, lending
+from sandbox import lending
+from sandbox.errors import remedy
+from sandbox.linux import building, handover, kernel, shares
 from sandbox.linux.handover import DESCRIPTORS
 from sandbox.linux.messages import Base, Failed, encode
 from sandbox.network.policy import Policy
@@ -52,6 +55,7 @@ def main(descriptor: int) -> None:
     building.task_filter("writes")
     building.task_filter("all")
     building.rehearsal()
+    shares.most_processes()
     # every warden reads its task's lists: what does so is compiled once
     Rules(Policy(allow=("*.example.org:443", "192.0.2.1", "[2001:db8::1]")))
     # what stands now is shared by every fork; collecting it would copy its pages
@@ -105,10 +109,15 @@ class Supervisor:
             self._sweep()
 
     def _take(self, data: bytes, fds: list[int]) -> None:
-        if len(fds) == DESCRIPTORS:
+        if data.startswith(lending.WORD):
+            if len(fds) == lending.DESCRIPTORS:
+                self._lending.take(data, fds)
+        elif len(fds) == DESCRIPTORS:
             self._hand_over(Base.told(data), fds)
-        elif len(fds) == lending.DESCRIPTORS:
-            self._lending.take(data, fds)
+        elif fds:
+            # the kernel drops what it has no number for
+            lost = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            _refuse(fds[0], Failed(reason=f"a task cannot be handed over: {lost.strerror}", hint=remedy(lost)))
 
     def _hand_over(self, base: Base, fds: list[int]) -> None:
         self._forget_starting()
@@ -129,8 +138,7 @@ class Supervisor:
                 socket.send_fds(spare, [b"run"], fds)
         except OSError as error:
             # an executor that is gone must not end the supervisor of the others
-            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fds[0])) as control:
-                control.sendall(encode(Failed(reason=f"no process can be started: {error.strerror}")))
+            _refuse(fds[0], Failed(reason=f"no process can be started: {error.strerror}", hint=remedy(error)))
         else:
             self._served += 1
         self._starting, self._due = spare, time.monotonic() + _START_SECONDS
@@ -188,6 +196,14 @@ class Supervisor:
         if self._spare is not None:
             self._spare.close()
             self._spare = None
+
+
+def _refuse(descriptor: int, failed: Failed) -> None:
+    """Tell an executor, by its control socket, that nothing will run."""
+    control = socket.socket(fileno=descriptor)
+    with contextlib.suppress(OSError):
+        control.sendall(encode(failed))
+    control.detach()
 
 
 def _children() -> set[int]:

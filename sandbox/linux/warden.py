@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from sandbox.linux.wake import Wake
 
 _SETUP_SECONDS = 30.0
+# for process 1 to end what is inside, and to wait for it
+_BURIAL_SECONDS = 5.0
 # what process 1 said before it closed a door may be heard a little later
 _LAST_WORD_SECONDS = 0.2
 
@@ -117,6 +119,7 @@ class Warden:
         self._joiner_gone = not prepared.joiner
         self._first = prepared.first
         self._command = 0
+        self._handle = -1
         self._armed = False
         self._failure: Failed | None = None
         self._outcome: tuple[int, int] | None = None
@@ -182,7 +185,10 @@ class Warden:
             self._recorder.incomplete = self._recorder.incomplete or "what the observer watched was taken away"
 
     def _overdue(self) -> None:
-        if not self._began:
+        if self._killed:
+            self._deadline = 0.0
+            self._end_first()
+        elif not self._began:
             self._fail(f"the sandbox did not stand within {_SETUP_SECONDS:.0f} s")
         elif self._timed_out:
             self._deadline = 0.0
@@ -202,7 +208,13 @@ class Warden:
         )
 
     def _kill(self) -> None:
-        if self._first:
+        if self._handle >= 0 and self._usage is None:
+            # process 1 ends the rest, and waits for it: what nobody waits for the kernel counts for nobody
+            self._killed = True
+            self._deadline = time.monotonic() + _BURIAL_SECONDS
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+        elif self._first:
             self._end_first()
         else:
             self._fail("the run was stopped before the command started")
@@ -285,6 +297,7 @@ class Warden:
     def _hear_first(self, kind: bytes, rest: bytes, sender: int) -> None:
         if kind == b"forked":
             self._command = sender
+            self._handle = os.pidfd_open(sender)
             if self._tracer is not None and not self._attach(self._tracer):
                 return
             self._began = time.monotonic()

@@ -6,7 +6,7 @@ import errno
 import socket
 from typing import TYPE_CHECKING
 
-from sandbox.errors import NotStarted
+from sandbox.errors import NotStarted, remedy
 from sandbox.network.services import DNS_PORT, HTTP_PORT, LOOPBACK, SOCKS_PORT
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _published(port: int) -> socket.socket:
             ) from error
         raise NotStarted(
             f"port {port} of allow.localBinding cannot be opened on this host: {error.strerror}",
-            hint="give the task a port from 1024 on" if error.errno == errno.EACCES else "",
+            hint="give the task a port from 1024 on" if error.errno == errno.EACCES else remedy(error),
         ) from error
     return listener
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import threading
@@ -240,6 +241,24 @@ def test_processes_nobody_waited_for_count_for_cpu_and_memory(shop: Workspace, *
     assert result.peak_rss_bytes is not None
     assert result.peak_rss_bytes > 90 << 20
     assert result.duration_ms > 10
+
+
+@pytest.mark.parametrize("detached", [False, True], ids=["child", "orphan in a session of its own"])
+def test_a_run_that_is_killed_whole_tells_what_all_of_it_took(shop: Workspace, *, detached: bool) -> None:
+    (shop.project / "lib" / "leave.py").write_text(f"{_LEAVES_ONE}print('burnt', flush=True)\ntime.sleep(1000)\n")
+    killed = threading.Event()
+
+    def kill(_: bytes) -> None:
+        shop.session.signal(signal.SIGKILL)
+        killed.set()
+
+    result = shop.run(f"python3 lib/leave.py {int(detached)} & wait", ["lib/"], on_stdout=kill)
+    assert killed.is_set(), shown(result)
+    assert (result.exit_code, result.signal, result.trace) == (137, "SIGKILL", "complete"), shown(result)
+    assert result.cpu_ms is not None
+    assert 400 <= result.cpu_ms < 60_000
+    assert result.peak_rss_bytes is not None
+    assert result.peak_rss_bytes > 90 << 20
 
 
 @pytest.mark.parametrize("option", [{"observer": "none"}])

@@ -7,16 +7,18 @@ it set one without stopping it.
 from __future__ import annotations
 
 import contextlib
+import marshal
 import os
-import pickle
 import select
 import socket
 import termios
 from typing import Any, NamedTuple
 
+#: How a word that lends a terminal begins.
+WORD = b"lent "
 #: What is sent for one terminal: the line on which its return is told, and the terminal.
 DESCRIPTORS = 2
-_WORD = b"back"
+_BACK = b"back"
 # of what `tcgetattr` tells, the flags; for the rest, terminals set values of their own
 _FLAGS = (0, 1, 3)
 
@@ -41,7 +43,7 @@ class Lending:
             word: from `told`.
             fds: the line and the terminal.
         """
-        before, meanwhile = pickle.loads(word)  # noqa: S301  the executor is of this program
+        before, meanwhile = marshal.loads(word.removeprefix(WORD))  # noqa: S302  the executor is of this program
         line = socket.socket(fileno=os.dup(fds[0]))
         self._lent[line.fileno()] = _Lent(line, os.dup(fds[1]), before, meanwhile)
 
@@ -74,7 +76,7 @@ class Lending:
                 said = one.line.recv(16)
         # whoever else has set it meanwhile, as some shells do, is not disturbed
         with contextlib.suppress(OSError, termios.error):
-            if said != _WORD and _flags(termios.tcgetattr(one.terminal)) == _flags(one.meanwhile):
+            if said != _BACK and _flags(termios.tcgetattr(one.terminal)) == _flags(one.meanwhile):
                 termios.tcsetattr(one.terminal, termios.TCSANOW, one.before)
         os.close(one.terminal)
 
@@ -85,10 +87,10 @@ def _flags(modes: list[Any]) -> list[Any]:
 
 def told(before: list[Any], meanwhile: list[Any]) -> bytes:
     """The word that lends a terminal; modes are as `tcgetattr` tells them."""
-    return pickle.dumps((before, meanwhile))
+    return WORD + marshal.dumps((before, meanwhile))
 
 
 def give_back(line: socket.socket) -> None:
     """Tell that it is as it was before."""
     with contextlib.suppress(OSError):  # the supervisor is gone
-        line.send(_WORD)
+        line.send(_BACK)
