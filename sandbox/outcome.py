@@ -55,8 +55,6 @@ def settle(
 ) -> RunResult:
     """Judge an attempt that was made.
 
-    A pass needs a command that ended with 0, no violation and a complete trace, unless no trace was asked for.
-
     Args:
         report: what the attempt told.
         judge: which heard every access.
@@ -81,14 +79,7 @@ def settle(
     status = finished.status if finished is not None else None
     own, signalled = _own(status, finished.exec_errno if finished else 0)
     timed_out = bool(finished and finished.timed_out)
-    verdict = NOT_STARTED if own is None else own
-    if timed_out:
-        verdict = TIMED_OUT
-    elif verdict == 0 and (violations or trace == "partial"):
-        verdict = 1
-    hints = judge.hints(after) if verdict else ()
-    if own == 0 and trace == "partial":
-        hints = (Hint(line=f"the command passed, but not all it did was seen: {why}"), *hints)
+    verdict = exit_code(own, violations, trace, timed_out=timed_out)
     return RunResult(
         sandboxed=True,
         exit_code=verdict,
@@ -110,12 +101,31 @@ def settle(
             processes="weaker" if nested else "full",
         ),
         violations=violations,
-        hints=hints,
+        hints=(*unseen(own, trace, why), *(judge.hints(after) if verdict else ())),
         fix=judge.fix(survived=own == 0) if verdict else None,
         refusals=() if own is not None else ("the sandbox died while the command ran",),
         stdout=report.stdout,
         stderr=report.stderr,
     )
+
+
+def exit_code(own: int | None, violations: tuple[Violation, ...], trace: Trace, *, timed_out: bool) -> int:
+    """The run's exit code; `own` is the command's, `None` where its end was not seen.
+
+    A pass needs a command that ended with 0, no violation and a complete trace, unless no trace was asked for.
+    """
+    if timed_out:
+        return TIMED_OUT
+    if own == 0 and (violations or trace == "partial"):
+        return 1
+    return NOT_STARTED if own is None else own
+
+
+def unseen(own: int | None, trace: Trace, why: str) -> tuple[Hint, ...]:
+    """What there is to say of a command that passed while not all it did was seen."""
+    if own != 0 or trace != "partial":
+        return ()
+    return (Hint(line=f"the command passed, but not all it did was seen: {why}"),)
 
 
 def _own(status: int | None, exec_errno: int) -> tuple[int | None, str | None]:

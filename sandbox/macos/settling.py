@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox import outcome
-from sandbox.contract import Hint, Protections, RunResult
+from sandbox.contract import Protections, RunResult
 from sandbox.errors import NotStarted
 
 if TYPE_CHECKING:
@@ -41,14 +41,7 @@ def settle(
     trace: Trace = "none" if not observed else "partial" if missing else "complete"
     why = missing if observed else "no observer was asked for"
     own, signalled = outcome.own_status(ended.status)
-    verdict = own
-    if ended.timed_out:
-        verdict = outcome.TIMED_OUT
-    elif verdict == 0 and (violations or trace == "partial"):
-        verdict = 1
-    hints = judge.files.hints(after) if verdict else ()
-    if own == 0 and trace == "partial":
-        hints = (Hint(line=f"the command passed, but not all it did was seen: {why}"), *hints)
+    verdict = outcome.exit_code(own, violations, trace, timed_out=ended.timed_out)
     return RunResult(
         sandboxed=True,
         exit_code=verdict,
@@ -70,7 +63,7 @@ def settle(
             observer="weaker" if observed else "off",
         ),
         violations=violations,
-        hints=hints,
+        hints=(*outcome.unseen(own, trace, why), *(judge.files.hints(after) if verdict else ())),
         fix=judge.files.fix(survived=own == 0) if verdict else None,
         stdout=ended.stdout,
         stderr=ended.stderr,
