@@ -120,6 +120,8 @@ class Run:
                 return self._prepared(observing.chosen(asked, machine), nested=nested)
             except observing.Unheard as error:
                 machine.unheard = error.message
+            except observing.Unfused as error:
+                machine.unfused = error.message
             except Masked as error:
                 machine.masked = error.message
                 if nested or not weaker:
@@ -288,6 +290,7 @@ def _machines_part(failed: Failed | None, asked: str) -> None:
 
     Raises:
         Unheard: strace may observe in its place.
+        Unfused: notifications may.
         Masked: a weaker sandbox may be built.
         NotStarted: nobody who met the failure knew its cause.
     """
@@ -295,9 +298,11 @@ def _machines_part(failed: Failed | None, asked: str) -> None:
         return
     if asked == "auto" and failed.unheard:
         raise observing.Unheard(failed.reason)
+    if failed.unfused:
+        raise observing.Unfused(failed.reason)
     if failed.masked:
         raise Masked(failed.reason)
-    if not (failed.hint or failed.transient):
+    if failed.hint == ASK:
         raise NotStarted(failed.reason, hint=ASK)
 
 

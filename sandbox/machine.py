@@ -19,15 +19,17 @@ class Machine:
 
     Attributes:
         unheard: why the kernel gives a filter no listener, empty where it does.
+        unfused: why `/dev/fuse`, which can be opened, is of no use, likewise.
         masked: why it gives a task no `/proc` of its own, likewise.
     """
 
     unheard: str = ""
     masked: str = ""
+    unfused: str = ""
 
     def forget(self) -> None:
         """The next run finds out anew."""
-        self.unheard = self.masked = ""
+        self.unheard = self.masked = self.unfused = ""
 
 
 def masked(said: str) -> Masked:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 OBSERVERS = ("auto", "mask", "notify", "strace", "none")
 
 
+class Unfused(NotStarted):
+    """No FUSE file system can be mounted, though `/dev/fuse` can be opened."""
+
+
 class Unheard(NotStarted):
     """The kernel refused the filter a listener: there is one above this process, or it is too old."""
 
@@ -33,7 +37,9 @@ def chosen(observer: str, machine: Machine) -> str:
     """
     if observer not in OBSERVERS:
         raise NotStarted(f"there is no observer {observer!r}", hint=f"use one of {', '.join(OBSERVERS)}")
-    return "strace" if observer == "auto" and machine.unheard else observer
+    if observer != "auto":
+        return observer
+    return "strace" if machine.unheard else "notify" if machine.unfused else "auto"
 
 
 def strace(workspace: str, machine: Machine) -> str:

@@ -40,6 +40,7 @@ class Probe:
         ok: whether it is as a full sandbox needs it.
         found: what was found, for people.
         cause, fix: why not and what to do; empty when `ok`.
+        lesser: whether a sandbox can be built all the same.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Probe:
     found: str
     cause: str = ""
     fix: str = ""
+    lesser: bool = False
 
 
 def found() -> list[Probe]:
@@ -67,7 +69,7 @@ def _kernel() -> Probe:
         return Probe(name="kernel", ok=False, found=found, cause=cause, fix="use a newer kernel")
     if version < KILLABLE_KERNEL:
         cause = "before Linux 5.19 a signal restarts an observed call, which programs in Go may loop on"
-        return Probe(name="kernel", ok=False, found=found, cause=cause, fix="use a newer kernel")
+        return Probe(name="kernel", ok=False, found=found, cause=cause, fix="use a newer kernel", lesser=True)
     return Probe(name="kernel", ok=True, found=found)
 
 
@@ -199,8 +201,22 @@ def _fuse() -> Probe:
         return Probe(name=name, ok=False, found="absent", cause=cause, fix="modprobe fuse, or give the container it")
     except OSError as error:
         cause = f"/dev/fuse cannot be opened ({error.strerror}), so {_WITHOUT_FUSE}"
-        return Probe(name=name, ok=False, found="refused", cause=cause, fix="chmod 0666 /dev/fuse, as udev does")
+        # its mode lets this user: a mount without devices, or a rule about them, does not
+        may = os.access(name, os.R_OK | os.W_OK)
+        fix = (
+            "give the container the device (Docker: --device /dev/fuse)"
+            if may
+            else "chmod 0666 /dev/fuse, as udev does"
+        )
+        return Probe(name=name, ok=False, found="refused", cause=cause, fix=fix)
     return Probe(name=name, ok=True, found="usable")
+
+
+def unfused(why: str) -> Probe:
+    """What is to be said of a /dev/fuse that can be opened, and with which nothing can be mounted."""
+    cause = f"no FUSE file system can be mounted ({why}), so {_WITHOUT_FUSE}"
+    fix = "let the container mount them (Docker: --device /dev/fuse --security-opt apparmor=unconfined)"
+    return Probe(name="/dev/fuse", ok=False, found="of no use", cause=cause, fix=fix)
 
 
 def _temporary() -> Probe:
@@ -215,12 +231,13 @@ def _temporary() -> Probe:
             file.write(_PAGE)
     except OSError as error:
         cause = f"nothing can be written in {root}: {error.strerror}"
-        return Probe(name=name, ok=False, found=root, cause=cause, fix=f"make room there, or {elsewhere}")
+        return Probe(name=name, ok=False, found=root, cause=cause, fix=f"make room there, or {elsewhere}", lesser=True)
     finally:
         made.remove()
     if len(os.fsencode(root)) + _BELOW > _SOCKET_BYTES:
         cause = f"{root} is so long that sockets tasks make below it may have more than {_SOCKET_BYTES} bytes"
-        return Probe(name=name, ok=False, found=root, cause=cause, fix=f"{elsewhere} with a shorter name")
+        fix = f"{elsewhere} with a shorter name"
+        return Probe(name=name, ok=False, found=root, cause=cause, fix=fix, lesser=True)
     return Probe(name=name, ok=True, found=root)
 
 

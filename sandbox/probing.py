@@ -88,6 +88,8 @@ def ask(trial: Callable[[], RunResult], machine: Machine) -> HostReport:
         return HostReport(available=False, reason=cause, cause=cause, fix=fix, observer="none", probes=(failed,))
     found = _of_a_mac() if mac else probes.found()
     result, message, hint = _tried(trial)
+    if machine.unfused:
+        found = [probes.unfused(machine.unfused) if probe.name == "/dev/fuse" else probe for probe in found]
     if result is not None:
         said = f"a sandboxed true ran, observed by {result.observer}"
         if machine.unheard:
@@ -97,7 +99,7 @@ def ask(trial: Callable[[], RunResult], machine: Machine) -> HostReport:
         return HostReport(available=True, reason="", observer=result.observer, probes=tuple(found), weaker=weaker)
     if not mac:
         found = _explained(found, masked=bool(machine.masked))
-    causes = [probe for probe in found if not probe.ok and probe.name in _NEEDED]
+    causes = [probe for probe in found if not (probe.ok or probe.lesser) and probe.name in _NEEDED]
     cause = causes[0].cause if causes else ""
     fix = causes[0].fix if causes else hint or _DEBUG
     message = message[:_REASON_LIMIT]
@@ -117,7 +119,7 @@ def _explained(found: list[Probe], *, masked: bool) -> list[Probe]:
     if masked:
         return [*found, probes.masked_proc()]
     kernel, bwrap = found[:2]
-    if not (kernel.ok and bwrap.ok):
+    if not ((kernel.ok or kernel.lesser) and bwrap.ok):
         return found
     return [probes.tried() if probe.name == "user namespaces" else probe for probe in found]
 

@@ -27,6 +27,7 @@ WORD = 4096
 DESCRIPTORS = 8
 # the spec and the three standard streams
 _DESCRIPTORS = 4
+_WITHOUT = "use the observer auto, which does without"
 
 
 @functools.cache
@@ -78,13 +79,19 @@ def live(link: socket.socket) -> NoReturn:
             _build(spec, link, inside, stdio=fds[1:], limits=limits)
     except joiner.Vanished as error:
         _tell(link, b"vanished " + f"{error.filename}: {error.strerror}".encode("utf-8", "surrogateescape"))
+    except _Unfused as error:
+        _tell(link, b"unfused " + str(error).encode())
     except NotStarted as error:
-        _tell(link, b"failed " + error.message.encode("utf-8", "surrogateescape"))
+        _tell(link, b"failed " + f"{error.message}\0{error.hint}".encode("utf-8", "surrogateescape"))
     except BaseException as error:  # noqa: BLE001  whatever it is, the warden must hear of it
         if os.environ.get("VXCONF_DEBUG"):
             traceback.print_exc()
         _tell(link, b"failed " + init.reason(error))
     os._exit(0)
+
+
+class _Unfused(Exception):
+    """There is a `/dev/fuse`, and nothing can be mounted with it."""
 
 
 class _Inside(NamedTuple):
@@ -149,7 +156,10 @@ def _masked(spec: Spec, inside: _Inside) -> bool:
         NotStarted: it is asked for, and there is none.
     """
     if spec.observer == "mask" and isinstance(inside.device, OSError):
-        raise NotStarted(f"/dev/fuse cannot be opened: {inside.device.strerror or inside.device}")
+        why = f"/dev/fuse cannot be opened: {inside.device.strerror or inside.device}"
+        raise NotStarted(why, hint=_WITHOUT)
+    if spec.observer == "mask" and isinstance(inside.mask, OSError):
+        raise NotStarted(f"no mask can be mounted: {init.reason(inside.mask).decode()}", hint=_WITHOUT)
     masked = spec.observer in ("auto", "mask") and isinstance(inside.device, int)
     for fd in (inside.device, inside.mask):
         if isinstance(fd, int) and not masked:
@@ -175,7 +185,7 @@ def _build(
         if not masked or not isinstance(device, int):
             return joiner.plain_cover(spec.operations)
         if isinstance(mask, OSError):
-            raise mask
+            raise _Unfused(mask) from mask
         joiner.send(link, b"mask %d %d" % (os.getuid(), os.getgid()), device)
         # the warden's must be the last one: with another open here, a dead warden's mask would wait, not fail
         os.close(device)

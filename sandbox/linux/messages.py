@@ -131,6 +131,7 @@ class Failed:
         transient: whether a second attempt may succeed (a mount vanished while it was copied).
         unheard: the kernel refuses the filter a listener.
         masked: it refuses a `/proc` of the task's own, and `reason` is its word alone.
+        unfused: likewise a FUSE file system, where one was not insisted on.
     """
 
     reason: str
@@ -138,6 +139,7 @@ class Failed:
     transient: bool = False
     unheard: bool = False
     masked: bool = False
+    unfused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,22 @@ _NOTHING = ("/bin/sh", "-c", "")
 
 
 class Failure(OSError):
-    """strace could not be attached; nothing of the command ran."""
+    """strace could not be attached; nothing of the command ran.
+
+    Attributes:
+        hint: what to do where the kernel refuses it, empty where a second attempt may succeed.
+    """
+
+    hint = ""
+
+
+class Refused(Failure):
+    """The kernel lets nobody trace here."""
+
+    hint = (
+        "let ptrace pass in the container (Docker: --cap-add SYS_PTRACE), set kernel.yama.ptrace_scope below 3, or "
+        "use the observer none, under which nothing is seen"
+    )
 
 
 @functools.cache
@@ -225,7 +240,7 @@ class Tracer:
                 chunk = os.read(self._output, _CHUNK)
                 said += chunk
                 if not chunk:
-                    raise Failure(f"strace could not attach: {self._heard() or 'it ended without a word'}")
+                    raise _failure(self._heard())
 
     def _heard(self) -> str:
         with contextlib.suppress(BlockingIOError):
@@ -304,6 +319,13 @@ def _argv(strace: str, command: int) -> tuple[str, ...]:
         "--",
         *_NOTHING,
     )
+
+
+def _failure(said: str) -> Failure:
+    """Why strace did not attach, from its own words."""
+    if f": {os.strerror(errno.EPERM)}" in said and "ptrace(" in said:
+        return Refused(f"strace may not trace the command: ptrace is refused here ({os.strerror(errno.EPERM)})")
+    return Failure(f"strace could not attach: {said or 'it ended without a word'}")
 
 
 def _until(holds: Callable[[], bool], otherwise: str) -> None:

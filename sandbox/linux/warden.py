@@ -16,6 +16,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
+from sandbox.errors import ASK
 from sandbox.linux import init
 from sandbox.linux.caller import Caller
 from sandbox.linux.doors import Doors
@@ -198,13 +199,15 @@ class Warden:
             self._deadline = time.monotonic() + self._spec.grace
             self._signal(signal.SIGTERM)
 
-    def _fail(self, reason: str, *, transient: bool = False, unheard: bool = False, masked: bool = False) -> None:
+    def _fail(self, reason: str, *, kind: str = "failed", hint: str = "") -> None:
+        """Nothing is to run; `kind` as process 1 tells it."""
         self._failure = self._failure or Failed(
             reason=reason,
-            transient=transient,
-            unheard=unheard,
-            masked=masked,
-            hint="use the observer auto or strace" if unheard else "",
+            transient=kind == "vanished",
+            unheard=kind == "unheard",
+            masked=kind == "masked",
+            unfused=kind == "unfused",
+            hint="use the observer auto or strace" if kind == "unheard" else hint,
         )
 
     def _kill(self) -> None:
@@ -286,13 +289,9 @@ class Warden:
             elif self._spec.observer == "strace":
                 self._tracer = self._traced()
             self._anchor.release()
-        elif kind in (b"failed", b"vanished", b"unheard", b"masked"):
-            self._fail(
-                rest.decode("utf-8", "surrogateescape"),
-                transient=kind == b"vanished",
-                unheard=kind == b"unheard",
-                masked=kind == b"masked",
-            )
+        elif kind in (b"failed", b"vanished", b"unheard", b"masked", b"unfused"):
+            reason, _, hint = rest.decode("utf-8", "surrogateescape").partition("\0")
+            self._fail(reason, kind=kind.decode(), hint=hint or (ASK if kind == b"failed" else ""))
 
     def _hear_first(self, kind: bytes, rest: bytes, sender: int) -> None:
         if kind == b"forked":
@@ -326,7 +325,8 @@ class Warden:
         try:
             trace = tracer.attach(self._command, self._spec.cwd)
         except OSError as error:
-            self._fail(str(error), transient=True)
+            hint = getattr(error, "hint", "")
+            self._fail(str(error), kind="failed" if hint else "vanished", hint=hint)
             return False
 
         def serve(_: int) -> None:
