@@ -60,8 +60,13 @@ def look(workspace: Path, temporary: Iterable[Path], marker: str) -> Held:
         mounts=sum(str(workspace) in line for line in Path("/proc/self/mountinfo").read_text("utf-8").splitlines()),
         temporary=sum(len(dirs) + len(files) for place in temporary for _, dirs, files in os.walk(place)),
         groups=_groups(),
-        memory=int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024,
+        memory=memory(),
     )
+
+
+def memory() -> int:
+    """This process's resident set, KiB."""
+    return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
 
 
 def settled(

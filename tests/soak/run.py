@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sandbox import ResolvedSandboxConfig, Session
 from sandbox.invocation import Run
-from tests.soak.counting import Held, look, settled
+from tests.soak.counting import Held, look, memory, settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,7 +104,8 @@ def soak(place: Path, *, runs: int, at_once: int, seed: int) -> tuple[Held, Held
         if not CASES[kind].expected(result):
             wrong.append(f"run {number}, {kind}: {result}")
         if sum(counted.values()) % max(1, runs // 10) == 0:
-            print(f"{sum(counted.values())} runs, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+            told = f"{sum(counted.values()):5} runs {time.monotonic() - began:5.0f} s {memory():8} KiB"
+            print(told, file=sys.stderr, flush=True)
 
     def all_of(numbers: range) -> None:
         with Session() as session, ThreadPoolExecutor(at_once) as threads:
