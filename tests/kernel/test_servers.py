@@ -40,6 +40,14 @@ while True:
     time.sleep(0.05)
 """
 
+_ANSWERS = """
+import socket, sys
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as listener:
+    while True:
+        with listener.accept()[0] as client:
+            client.sendall(b"here")
+"""
+
 
 @pytest.fixture
 def shop(places: Path) -> Iterator[Workspace]:
@@ -104,6 +112,49 @@ def test_one_server_is_stopped_while_another_and_a_run_beside_it_live(shop: Work
             again = Workspace(session, shop.base, shop.root, shop.project, shop.home)
             assert again.passes("echo at once") == "at once\n"
         assert other.running
+
+
+def _asked(port: int) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), 30) as client:
+        return client.recv(16)
+
+
+def test_a_servers_port_answers_past_other_runs_and_is_the_next_sessions_at_once(shop: Workspace) -> None:
+    (shop.project / "answer.py").write_text(_ANSWERS, encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = int(free.getsockname()[1])
+    request = shop.request(["answer.py"], local_binding=(port,))
+    command = f"exec python3 answer.py {port}"
+    with shop.session.start(request, command=command, ready=Ready(port=port)) as server:
+        server.wait_ready()
+        assert _asked(port) == b"here"
+        # what comes and goes beside it takes nothing along
+        assert shop.passes("echo beside") == "beside\n"
+        with start(shop, Ready(port=8123)) as other:
+            other.wait_ready()
+        with Session() as session:
+            again = Workspace(session, shop.base, shop.root, shop.project, shop.home)
+            assert again.passes("echo again") == "again\n"
+        # a second one for the port is refused, with nothing made for what it was granted
+        held = shop.request(["answer.py"], ["made/dist"], local_binding=(port,))
+        with (
+            pytest.raises(NotReady, match=f"port {port}") as caught,
+            shop.session.start(held, command=command, ready=Ready(port=port)) as second,
+        ):
+            second.wait_ready()
+        assert caught.value.result is not None
+        assert (caught.value.result.exit_code, caught.value.result.started) == (125, False)
+        assert not (shop.project / "made").exists()
+        assert _asked(port) == b"here"
+    with pytest.raises(ConnectionRefusedError):
+        _asked(port)
+    shop.session.close()
+    with Session() as session:
+        with session.start(request, command=command, ready=Ready(port=port)) as server:
+            server.wait_ready()
+            assert _asked(port) == b"here"
+        result = server.wait()
+        assert (result.signal, result.violations, result.trace) == ("SIGTERM", (), "complete"), shown(result)
 
 
 def test_a_server_that_ignores_term_is_killed_after_the_grace(shop: Workspace) -> None:

@@ -185,6 +185,14 @@ def test_cancelling_ends_the_whole_tree(own: Workspace) -> None:
     assert own.passes("echo next") == "next\n"
 
 
+def test_what_a_command_leaves_running_ends_with_it(own: Workspace) -> None:
+    marker = "31.4159265"
+    command = f"sleep {marker} & (setsid sleep {marker} &); trap '' HUP TERM; nohup sleep {marker} >out/log 2>&1 &"
+    assert own.passes(f"{command} echo left", write=["out/"]) == "left\n"
+    assert not _alive(marker)
+    assert _left(own) == []
+
+
 def test_cancelling_before_the_start_starts_nothing(own: Workspace) -> None:
     async def cancelled() -> None:
         task = asyncio.ensure_future(own.session.arun(own.request(write=["out/"]), command="echo x > out/ran"))
