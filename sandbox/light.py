@@ -103,7 +103,8 @@ else:
     _REQUIRED = field()
 
     def _of(value: object) -> _Fields:
-        return next(vars(one)[_FIELDS] for one in type(value).__mro__ if _FIELDS in vars(one))
+        own = vars(type(value)).get(_FIELDS)
+        return own or next(vars(one)[_FIELDS] for one in type(value).__mro__ if _FIELDS in vars(one))
 
     def _made(plain: type, *, frozen: bool, slots: bool, kw_only: bool) -> type:
         space = dict(vars(plain))

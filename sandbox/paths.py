@@ -6,7 +6,7 @@ otherwise. Nothing touches the machine; links are read through the `Files` hande
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sandbox.facts import Kind, remembered
 
@@ -85,6 +85,9 @@ def canonical(path: str, files: Files) -> str:
 
 
 def _canonical(path: str, files: Files) -> str:
+    known = _known_above("canonical", path, files)
+    if known is not None:
+        return known if _is_same(path) else join(known, name(path))
     found = _walk(path, files)
     return normal(path) if found is None else found[0]
 
@@ -94,8 +97,37 @@ def links_on(path: str, files: Files) -> tuple[tuple[str, str], ...]:
 
     The places are canonical. Empty for a path that runs into a loop.
     """
+    return remembered(files, ("links", path), lambda: _links_on(path, files))
+
+
+def _links_on(path: str, files: Files) -> tuple[tuple[str, str], ...]:
+    known: tuple[tuple[str, str], ...] | None = _known_above("links", path, files)
+    if known is not None:
+        return known
     found = _walk(path, files)
     return () if found is None else found[1]
+
+
+def _known_above(what: str, path: str, files: Files) -> Any:
+    """What was found of the directory a path is in, where the last component adds no link; else `None`.
+
+    A project's paths are many, and most of the way to them is the way to the project.
+    """
+    above = path.rpartition("/")[0]
+    kept = getattr(files, "kept", {})
+    real = kept.get(("canonical", above))
+    if (
+        real is None
+        or name(path) == ".."
+        or not (_is_same(path) or files.kind(join(real, name(path))) is not Kind.LINK)
+    ):
+        return None
+    return kept.get((what, above))
+
+
+def _is_same(path: str) -> bool:
+    """Whether a path's last component says nothing."""
+    return name(path) in {"", "."}
 
 
 def _walk(path: str, files: Files) -> tuple[str, tuple[tuple[str, str], ...]] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sandbox import endpoints, paths, refusals, stores, walls
 from sandbox.dependencies import Limits, Listed, Search, Withheld
 from sandbox.errors import Refusal, RequestRefused
-from sandbox.facts import Kind
+from sandbox.facts import Kind, remembered
 from sandbox.light import dataclass, field
 from sandbox.outputs import Declared
 from sandbox.walls import Wall
@@ -133,12 +133,8 @@ def build(
     projects = asked = _Asked(projects)
     fixed = walls.fixed(root, cache_dir=cache_dir, files=files)
     inside = walls.nested(config.project, projects.below(config.project), files)
-    found = (
-        *(
-            Wall(path=path, reason=f"the credential store ~/{name}")
-            for path, name in stores.existing(facts.home, root, files)
-        ),
-        *(Wall(path=path, reason="the system's secret") for path in facts.secrets),
+    found = remembered(
+        files, ("store walls", facts.home, root, *facts.secrets), lambda: tuple(_kept_closed(root, facts, files))
     )
     judge = Judge(config=config, facts=facts, files=files, walls=(*fixed, *inside), stores=found)
     refused = (
@@ -202,6 +198,14 @@ def build(
             links=links,
         ),
     )
+
+
+def _kept_closed(root: str, facts: HostFacts, files: Files) -> Iterator[Wall]:
+    """The credential stores of the user and the system's secrets, those that exist."""
+    for path, name in stores.existing(facts.home, root, files):
+        yield Wall(path=path, reason=f"the credential store ~/{name}")
+    for path in facts.secrets:
+        yield Wall(path=path, reason="the system's secret")
 
 
 class _Asked:

@@ -44,10 +44,21 @@ def check_project(project: Project, platforms: Iterable[Platform] = PLATFORMS) -
     if loaded.document is not None and not _unusable(project.workspace):
         # what is wrong with a text is said once, though the file system has a word for it too
         said = {diagnostic.path for diagnostic in found if diagnostic.is_error}
+        # the blocks of one project nothing was said of, as they are written: tasks often have the same
+        quiet: set[str] = set()
         for task in project.tasks:
-            if task.model is not None:
-                judged = _task(task, task.model, loaded.document, platforms)
-                found += [diagnostic for diagnostic in judged if diagnostic.path not in said]
+            if task.model is None:
+                continue
+            judged = list(_references(task, task.model, loaded.document))
+            block = task.model.exec.sandbox if task.model.exec is not None else None
+            if block is not None:
+                written = repr(loaded.document.data["tasks"][task.name]["exec"]["sandbox"])
+                if written not in quiet:
+                    of_block = list(_block(task, block, loaded.document, platforms))
+                    if not of_block:
+                        quiet.add(written)
+                    judged += of_block
+            found += [diagnostic for diagnostic in judged if diagnostic.path not in said]
     return in_order(found)
 
 
@@ -102,11 +113,7 @@ def _unusable(workspace: Workspace) -> bool:
     return bool(workspace.chosen_by.problem)
 
 
-def _task(task: Task, model: TaskModel, document: Document, platforms: Iterable[Platform]) -> Iterator[Diagnostic]:
-    yield from _references(task, model, document)
-    block = model.exec.sandbox if model.exec is not None else None
-    if block is None:
-        return
+def _block(task: Task, block: SandboxModel, document: Document, platforms: Iterable[Platform]) -> Iterator[Diagnostic]:
     # the same grants are judged the same way everywhere: one platform stands for all
     for platform in ("linux",) if "linux" in platforms else platforms:
         try:
@@ -187,7 +194,9 @@ def listed(workspace: Workspace) -> tuple[str, ...] | None:
 
 
 def _references(task: Task, model: TaskModel, document: Document) -> Iterator[Diagnostic]:
-    from vxconf.naming import Unknown  # noqa: PLC0415  most tasks refer to none
+    if not any("#" in reference for reference in model.depends_on):
+        return
+    from vxconf.naming import Unknown  # noqa: PLC0415  most tasks refer to none in another project
 
     for index, reference in enumerate(model.depends_on):
         if "#" not in reference:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from sandbox.light import dataclass
+from sandbox.light import dataclass, replace
 from vxconf.diagnostics import Diagnostic, Place, Severity, Unreadable, dotted
-from vxconf.document import parse
+from vxconf.document import format_of, parse
 from vxconf.model import FileModel
 from vxconf.normalize import normalize
 from vxconf.reading import ReadError, TooLarge, read
@@ -19,7 +19,14 @@ from vxconf.roots import CONFIG_NAMES
 from vxconf.validate import validate
 
 if TYPE_CHECKING:
-    from vxconf.document import Document
+    from collections.abc import Callable
+
+    from vxconf.document import Document, Format
+
+#: Files without a mistake by their bytes: those of a monorepo are often alike, and then judged as texts only once.
+Known = dict[tuple["Format | None", bytes], "Loaded"]
+#: Bytes of a file, and files, worth keeping so.
+_ALIKE, _KNOWN = 1 << 16, 4096
 
 #: The place of what is said about a file as a whole.
 START = Place(1, 1, 1, 1)
@@ -58,18 +65,19 @@ class Loaded:
         return (*(task.name for task in self.model.tasks), *self.broken)
 
 
-def load_file(path: str, *, file: str) -> Loaded:
+def load_file(path: str, *, file: str, known: Known | None = None) -> Loaded:
     """The file of that name; never raises on what is in it.
 
     Args:
         path: absolute.
         file: the name to report it under.
+        known: files loaded before, to which this one is added.
     """
     try:
         raw = read(path)
     except ReadError as fault:
         return unloaded(path, _unread(fault, file))
-    return load_text(raw, path=path, file=file)
+    return load_text(raw, path=path, file=file, known=known)
 
 
 def read_document(path: str, *, file: str) -> tuple[Document | None, tuple[Diagnostic, ...]]:
@@ -87,8 +95,12 @@ def _unread(fault: ReadError, file: str) -> Diagnostic:
     return whole_file(code, file, f"the file {fault.message}", fault.help)
 
 
-def load_text(raw: bytes, *, path: str, file: str) -> Loaded:
-    """The file these bytes are the content of."""
+def load_text(raw: bytes, *, path: str, file: str, known: Known | None = None) -> Loaded:
+    """The file these bytes are the content of; `known` as in `load_file`."""
+    key = (format_of(file), raw)
+    alike = known.get(key) if known is not None else None
+    if alike is not None and alike.document is not None:
+        return replace(alike, path=path, file=file, document=replace(alike.document, file=file))
     try:
         document = parse(raw, file=file)
     except Unreadable as fault:
@@ -96,7 +108,7 @@ def load_text(raw: bytes, *, path: str, file: str) -> Loaded:
         return unloaded(path, *fault.diagnostics, text=raw.decode("utf-8-sig", "replace"))
     diagnostics = validate(document)
     model, broken = _models(document, diagnostics)
-    return Loaded(
+    loaded = Loaded(
         path=path,
         file=file,
         text=document.text,
@@ -105,6 +117,10 @@ def load_text(raw: bytes, *, path: str, file: str) -> Loaded:
         broken=broken,
         diagnostics=diagnostics,
     )
+    # what is said of a file names it
+    if known is not None and not diagnostics and len(raw) <= _ALIKE and len(known) < _KNOWN:
+        known[key] = loaded
+    return loaded
 
 
 def unloaded(path: str, *diagnostics: Diagnostic, text: str = "") -> Loaded:
@@ -125,18 +141,18 @@ def whole_file(code: str, file: str, message: str, remedy: str) -> Diagnostic:
     return Diagnostic(code=code, severity=Severity.ERROR, file=file, place=START, path="", message=message, help=remedy)
 
 
-def config_file(directory: str, file: str) -> str | Diagnostic | None:
+def config_file(directory: str, name_of: Callable[[str], str]) -> str | Diagnostic | None:
     """The task file of a directory, `None` when it has none, a refusal when it has two.
 
     Args:
         directory: absolute.
-        file: the name to report the second one under, ending in its own name.
+        name_of: how a file is named in reports.
     """
-    found = [name for name in CONFIG_NAMES if os.path.lexists(os.path.join(directory, name))]
+    found = [name for name in CONFIG_NAMES if os.path.lexists(f"{directory}/{name}")]
     if len(found) > 1:
         return whole_file(
             "VX311",
-            file,
+            name_of(os.path.join(directory, found[-1])),
             f"the directory has both {found[0]} and {found[1]}",
             "keep one of them and move the tasks of the other into it",
         )

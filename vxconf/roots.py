@@ -95,7 +95,7 @@ class RootFinder:
         key = (rule, directory)
         answer = self._asked.get(key)
         if answer is None:
-            answer = self._asked[key] = dict(_RULES)[rule](directory)
+            answer = self._asked[key] = _TESTS[rule](directory)
         return answer
 
 
@@ -106,9 +106,9 @@ def has_config(directory: str) -> bool:
 
 def _upwards(directory: str) -> list[str]:
     found = [directory]
-    while (above := os.path.dirname(directory)) != directory:
-        found.append(above)
-        directory = above
+    while directory != "/":
+        directory = directory.rpartition("/")[0] or "/"
+        found.append(directory)
     return found
 
 
@@ -125,7 +125,7 @@ def _problem(directory: str, home: str) -> str:
 
 
 def _has_workspace_toml(directory: str) -> bool:
-    return os.path.lexists(os.path.join(directory, ".vx", "workspace.toml"))
+    return os.path.lexists(f"{directory}/.vx/workspace.toml")
 
 
 def _has_pnpm(directory: str) -> bool:
@@ -181,3 +181,4 @@ _RULES: tuple[tuple[Rule, Callable[[str], bool]], ...] = (
     ("uv", _has_uv),
     ("git", _has_git),
 )
+_TESTS = dict(_RULES)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.host import Snapshot, home_directory, host_facts
 from sandbox.light import cached_property, replace
-from vxconf.loading import Loaded, config_file, load_file, unloaded
+from vxconf.loading import Known, Loaded, config_file, load_file, unloaded
 from vxconf.naming import Unknown, nearest, split
 from vxconf.projects import Projects
 from vxconf.roots import Root, RootFinder
@@ -49,6 +49,9 @@ class Workspace:
         self._name_of = name_of or self._relative
         self._loaded: dict[str, Project] = {}
         self._projects = Projects(root)
+        self._facts: dict[Platform, HostFacts] = {}
+        #: Files loaded before; see `vxconf.loading`.
+        self.known: Known = {}
 
     def __repr__(self) -> str:
         return f"Workspace({self.root!r})"
@@ -67,6 +70,12 @@ class Workspace:
     def facts(self) -> HostFacts:
         """What a plan needs to know of this machine."""
         return host_facts()
+
+    def facts_on(self, platform: Platform) -> HostFacts:
+        """The same facts, were this machine of that platform."""
+        if platform not in self._facts:
+            self._facts[platform] = replace(self.facts, platform=platform)
+        return self._facts[platform]
 
     @cached_property
     def files(self) -> Snapshot:
@@ -206,11 +215,11 @@ class Project:
     @cached_property
     def loaded(self) -> Loaded | None:
         """Its task file; `None` when it has none."""
-        found = config_file(self.directory, self.workspace.name_of(os.path.join(self.directory, "vx.json")))
+        found = config_file(self.directory, self.workspace.name_of)
         if found is None:
             return None
         if isinstance(found, str):
-            return load_file(found, file=self.workspace.name_of(found))
+            return load_file(found, file=self.workspace.name_of(found), known=self.workspace.known)
         return unloaded(os.path.join(self.directory, "vx.json"), found)
 
     @cached_property
@@ -263,6 +272,6 @@ class Project:
                 projects=workspace.index,
                 cache_dir=workspace.cache_dir,
                 files=workspace.files,
-                facts=replace(workspace.facts, platform=platform),
+                facts=workspace.facts_on(platform),
             )
         return self._settings[platform]

@@ -10,7 +10,8 @@ from sandbox import light
 from sandbox.host import home_directory
 from vxconf.checking import PLATFORMS, check_project, workspace_diagnostics
 from vxconf.cli import FOUND, OK, err, is_coloured, out
-from vxconf.diagnostics import Severity
+from vxconf.cli.sharing import shared
+from vxconf.diagnostics import Diagnostic, Place, Severity
 from vxconf.loading import load_file, load_text, whole_file
 from vxconf.projects import TooManyDirectories
 from vxconf.roots import CONFIG_NAMES, RootFinder
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sandbox.contract import Platform
-    from vxconf.diagnostics import Diagnostic
+    from vxconf.loading import Loaded
     from vxconf.options import Arguments
     from vxconf.workspace import Project
 
@@ -37,14 +38,21 @@ def main(arguments: Arguments) -> int:
             checker.path(path)
     else:
         checker.path(".", whole=True)
+    checker.finish()
     found = [_strict(diagnostic) for diagnostic in checker.found] if arguments["strict"] else checker.found
     errors = sum(diagnostic.is_error for diagnostic in found)
     _print(str(arguments["format"]), found, checker, errors)
     return FOUND if errors else OK
 
 
+#: A diagnostic as plain values, in the order of its fields.
+_Plain = tuple[str, str, str, tuple[int, int, int, int], str, str, str, "Platform | None"]
+#: What was found in a task file: its name, its text where anything was found, the problems.
+_Result = tuple[str, str, tuple[_Plain, ...]]
+
+
 class Checker:
-    """One invocation: which files were looked at, and what was found.
+    """One invocation: which files were looked at, and what was found once it is finished.
 
     Attributes:
         found: the problems, file by file.
@@ -53,12 +61,16 @@ class Checker:
         workspaces: those the files belong to, by root.
     """
 
-    def __init__(self, platforms: tuple[Platform, ...]) -> None:
-        """Takes the platforms to judge for."""
+    def __init__(self, platforms: tuple[Platform, ...], *, processes: int | None = None) -> None:
+        """Takes the platforms to judge for, and how many processes may judge: see `sharing`."""
         self._platforms = platforms
+        self._processes = processes
         self._cwd = os.getcwd()
+        self._below = self._cwd + "/"
         self._finder = RootFinder(home_directory())
         self._seen: set[str] = set()
+        # what is said of workspaces, and between it the projects to judge, each with the name its file was given
+        self._order: list[Diagnostic | tuple[Project, str]] = []
         self.found: list[Diagnostic] = []
         self.sources: dict[str, str] = {}
         self.files = 0
@@ -80,22 +92,49 @@ class Checker:
         if project is not None:
             absolute = os.path.join(project.directory, os.path.basename(path))
             project.loaded = load_text(raw, path=absolute, file=os.path.normpath(path))
-            self._judge(project)
+            self._order.append((project, ""))
+
+    def finish(self) -> None:
+        """Judges everything that was named."""
+        projects = [one for one in self._order if isinstance(one, tuple)]
+        results = iter(shared(projects, self._judged, processes=self._processes))
+        for one in self._order:
+            if isinstance(one, Diagnostic):
+                self.found.append(one)
+                continue
+            result = next(results)
+            if result is not None:
+                self.files += 1
+                file, text, found = result
+                if found:
+                    self.found += map(_diagnostic, found)
+                    self.sources[file] = text
+
+    def _judged(self, named: tuple[Project, str]) -> _Result | None:
+        project, path = named
+        loaded = self._loaded(project, path) if path else project.loaded
+        if loaded is None:
+            return None
+        found = check_project(project, self._platforms)
+        return loaded.file, loaded.text if found else "", tuple(map(_plain, found))
+
+    def _loaded(self, project: Project, path: str) -> Loaded | None:
+        """The file of that name, as its project's."""
+        name, file = os.path.basename(path), os.path.normpath(path)
+        absolute = os.path.join(project.directory, name)
+        if name not in CONFIG_NAMES or not os.path.lexists(absolute):
+            # a task file under another name: judged as if its directory's tasks stood in it
+            project.loaded = load_file(absolute, file=file)
+        loaded = project.loaded
+        if loaded is not None and loaded.document is not None and loaded.document.file != file:
+            # reported under the name the user gave it
+            project.loaded = light.replace(loaded, document=light.replace(loaded.document, file=file))
+        return project.loaded
 
     def _file(self, path: str) -> None:
         project = self._project_of(path)
-        if project is None:
-            return
-        absolute = os.path.join(project.directory, os.path.basename(path))
-        if os.path.basename(path) not in CONFIG_NAMES or not os.path.lexists(absolute):
-            # a task file under another name: judged as if its directory's tasks stood in it
-            project.loaded = load_file(absolute, file=os.path.normpath(path))
-        elif project.loaded is not None and project.loaded.document is not None:
-            # reported under the name the user gave it
-            project.loaded = light.replace(
-                project.loaded, document=light.replace(project.loaded.document, file=os.path.normpath(path))
-            )
-        self._judge(project)
+        if project is not None:
+            self._order.append((project, path))
 
     def _directory(self, directory: str, *, whole: bool) -> None:
         workspace = self._workspace(directory)
@@ -109,7 +148,7 @@ class Checker:
             return
         for project in (start, *below):
             # a project may be the root of a workspace of its own
-            self._judge(self._workspace(project).project_at(project))
+            self._order.append((self._workspace(project).project_at(project), ""))
 
     def _project_of(self, path: str) -> Project | None:
         """The project a file stands for, `None` when it was looked at already."""
@@ -121,16 +160,6 @@ class Checker:
         # an own one, so that a file under another name does not become the directory's
         return _fresh(self._workspace(directory), directory)
 
-    def _judge(self, project: Project) -> None:
-        loaded = project.loaded
-        if loaded is None:
-            return
-        self.files += 1
-        found = check_project(project, self._platforms)
-        if found:
-            self.found += found
-            self.sources[loaded.file] = loaded.text
-
     def _workspace(self, directory: str) -> Workspace:
         root = self._finder.find(directory)
         workspace = self.workspaces.get(root.path)
@@ -141,23 +170,44 @@ class Checker:
 
     def _report(self, workspace: Workspace) -> None:
         for diagnostic in workspace_diagnostics(workspace):
-            self.found.append(diagnostic)
+            self._order.append(diagnostic)
             marker = workspace.chosen_by.marker
             if os.path.isfile(marker):
                 self.sources[diagnostic.file] = load_file(marker, file=diagnostic.file).text
 
     def _too_many(self, workspace: Workspace, start: str) -> None:
         message = f"{start} holds more directories than can be searched for projects"
-        self.found.append(whole_file("VX310", workspace.name_of(start), message, "name the files to check"))
+        self._order.append(whole_file("VX310", workspace.name_of(start), message, "name the files to check"))
 
     def _name(self, path: str) -> str:
-        return os.path.relpath(path, self._cwd)
+        # most of what is checked is below, and both are canonical
+        return path[len(self._below) :] if path.startswith(self._below) else os.path.relpath(path, self._cwd)
 
 
 def _fresh(workspace: Workspace, directory: str) -> Project:
     from vxconf.workspace import Project  # noqa: PLC0415  a value here, a type above
 
     return Project(workspace, directory)
+
+
+def _plain(one: Diagnostic) -> _Plain:
+    place = one.place
+    at = (place.line, place.column, place.end_line, place.end_column)
+    return one.code, one.severity.value, one.file, at, one.path, one.message, one.help, one.platform
+
+
+def _diagnostic(plain: _Plain) -> Diagnostic:
+    code, severity, file, at, path, message, help_, platform = plain
+    return Diagnostic(
+        code=code,
+        severity=Severity(severity),
+        file=file,
+        place=Place(*at),
+        path=path,
+        message=message,
+        help=help_,
+        platform=platform,
+    )
 
 
 def _strict(diagnostic: Diagnostic) -> Diagnostic:
