@@ -23,8 +23,9 @@ from sandbox.linux import caller, kernel, notification, places, sending, sockadd
 from sandbox.linux.aside import Aside
 from sandbox.linux.caller import Caller
 from sandbox.linux.connecting import at_once, connected, namespace, pending
+from sandbox.linux.front import OPERATION
 from sandbox.linux.inflight import Inflight
-from sandbox.linux.outbound import OPERATION, Outbound
+from sandbox.linux.outbound import Outbound
 from sandbox.linux.sending import Waiting
 from sandbox.linux.syscalls import signed
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from sandbox.linux.notification import Notification
     from sandbox.linux.observe import Recorder
+    from sandbox.linux.standins import StandIns
     from sandbox.network.policy import Policy
 
 #: Calls that wait at once; the ones beyond wait for one of these.
@@ -55,7 +57,7 @@ class Dials:
         datagrams: whether it holds an AF_UNIX datagram socket from the start.
         missed: called with what could not be read or done.
         wake: called from another thread when something was recorded.
-        names: the name a stand-in address is for, or the address.
+        front: the task's own.
 
     Attributes:
         own: the threads that look for the task; what they look at is no look of the task's own.
@@ -69,12 +71,14 @@ class Dials:
         missed: Callable[[Exception], object],
         wake: Callable[[], object],
         datagrams: bool = False,
-        names: Callable[[str], str] = lambda address: address,
+        front: StandIns,
     ) -> None:
         self.own: set[int] = set()
         self._policy = policy
         self._recorder = recorder
-        self._outbound = Outbound(policy, recorder, names)
+        self._outbound = Outbound(policy, recorder, front)
+        self._front = front
+        self._reached: set[tuple[str, int]] = set()
         self._missed = missed
         self._wake = wake
         architecture = recorder.architecture
@@ -106,6 +110,8 @@ class Dials:
             here: whether its caller's memory may be read by this thread, which also serves the mask.
         """
         name = self._calls[seen.number]
+        if name not in _MAKES:
+            self._front.catch_up()
         if seen.pid and ((name in _MAKES and self._datagrams) or (here and name in _MESSAGES and self._plain(seen))):
             if name in _MAKES:
                 self._tell(notification.go_on(seen.id))
@@ -195,6 +201,8 @@ class Dials:
             if int.from_bytes(raw[:2], "little") not in _HOSTS:
                 return None
             with self._target(who, sock, raw, "connect") as (address, inet):
+                if self._unheard(sock, inet):
+                    return None
                 code = at_once(self._waiting(seen, who, sock), address)
                 if code is not None:
                     self._dialled(who, sock, inet, code)
@@ -250,8 +258,29 @@ class Dials:
     def _connect(self, seen: Notification, who: Caller, sock: socket.socket) -> int:
         raw = who.address(seen.args[1], seen.args[2])
         with self._target(who, sock, raw, "connect") as (address, inet):
-            self._dialled(who, sock, inet, connected(self._waiting(seen, who, sock), address))
+            if self._listens(sock, inet):
+                code = connected(self._waiting(seen, who, sock), address)
+            else:
+                code = errno.ECONNREFUSED
+            self._dialled(who, sock, inet, code)
         return 0
+
+    def _unheard(self, sock: socket.socket, inet: sockaddr.Inet | None) -> tuple[str, int] | None:
+        """Where the front is not known to listen yet, and has to for this stream."""
+        if inet is None or sock.type != socket.SOCK_STREAM:
+            return None
+        place = self._outbound.place(inet)
+        return None if place in self._reached else place
+
+    def _listens(self, sock: socket.socket, inet: sockaddr.Inet | None) -> bool:
+        """Whether the front listens where it has to; else this may lead to a server of the task's own."""
+        place = self._unheard(sock, inet)
+        if place is None:
+            return True
+        if not self._front.reach(*place):
+            return False
+        self._reached.add(place)
+        return True
 
     def _dialled(self, who: Caller, sock: socket.socket, inet: sockaddr.Inet | None, code: int) -> None:
         """A connect came to an errno, 0 for none.
@@ -306,12 +335,14 @@ class Dials:
         if not raw:
             return sending.message(waiting, parts, name=b"", control=control, flags=flags)
         with self._target(who, sock, raw, call) as (address, inet):
-            try:
-                sent, code = sending.message(waiting, parts, name=address, control=control, flags=flags), 0
-            except OSError as error:
-                sent, code = 0, error.errno or errno.EIO
+            stream, sent, code = sock.type == socket.SOCK_STREAM, 0, errno.ECONNREFUSED
+            if inet is None or (self._listens(sock, inet) if stream else not self._outbound.stands_in(inet)):
+                try:
+                    sent, code = sending.message(waiting, parts, name=address, control=control, flags=flags), 0
+                except OSError as error:
+                    code = error.errno or errno.EIO
             if inet is not None:
-                self._outbound.ended(who.thread, inet, code, sends=True)
+                self._outbound.ended(who.thread, inet, code, sends=True, datagram=not stream)
         if code:
             raise _error(code)
         return sent

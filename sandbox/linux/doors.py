@@ -19,6 +19,7 @@ from sandbox.linux.dials import Dials
 from sandbox.linux.masktree import MaskTree, Seen
 from sandbox.linux.served.files import Slow
 from sandbox.linux.served.server import Server
+from sandbox.linux.standins import Nobody
 from sandbox.network.policy import Policy
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from sandbox.executed import Executed
     from sandbox.linux.observe import Recorder
+    from sandbox.linux.standins import StandIns
     from sandbox.planning.names import Granted
     from sandbox.planning.ops import Operation
 
@@ -50,7 +52,7 @@ class Doors:
         granted, staging, executed: see `Spec`.
         wake: called from another thread when something was recorded.
         network: what the task may connect to.
-        names: the name a stand-in address is for, or the address.
+        front: the task's own.
         datagrams: whether a standard stream of the task's is an AF_UNIX datagram socket.
     """
 
@@ -65,7 +67,7 @@ class Doors:
         executed: Executed | None = None,
         wake: Callable[[], object] = lambda: None,
         network: Policy | None = None,
-        names: Callable[[str], str] = lambda address: address,
+        front: StandIns | None = None,
         datagrams: bool = False,
     ) -> None:
         slashed = tuple(directory.rstrip("/") + "/" for directory in boundary)
@@ -84,7 +86,12 @@ class Doors:
         self._callers = Aside(1, self._missed)
         self._disk = Aside(_DISK_THREADS, self._missed)
         self._dials = Dials(
-            network or Policy(), recorder, missed=self._missed, wake=wake, names=names, datagrams=datagrams
+            network or Policy(),
+            recorder,
+            missed=self._missed,
+            wake=wake,
+            front=front or Nobody(),
+            datagrams=datagrams,
         )
         self._mask = -1
         self._listener = -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import json
 import os
@@ -10,9 +11,11 @@ import select
 import socket
 import sys
 import time
+from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from _thread import LockType
     from collections.abc import Callable
 
     from sandbox.linux.observe import Recorder
@@ -27,9 +30,13 @@ WORD = 8192
 SETTLE, SETTLED, HOLE = b"settle", b"settled", b"hole"
 
 OPERATION = "network-outbound"
+ONLY_TCP = "the front carries TCP alone, and no datagrams"
 
 _BOOT = "import sys; sys.path[:] = {path!r}; from sandbox.linux.fronting import main; main()"
 _SETTLE_SECONDS = 30.0
+_REACH_SECONDS = 20.0
+# hosts that are told of at the end; a task that fails for want of datagrams has few
+_LETTERED_LIMIT = 100
 # reports taken before the warden looks at its other doors
 _BURST = 64
 
@@ -40,6 +47,7 @@ class Front:
     Args:
         inside: a process in the task's network, as the host numbers it.
         watch, unwatch: the warden's own.
+        wake: called from another thread when there is something to ask.
     """
 
     def __init__(
@@ -50,6 +58,7 @@ class Front:
         *,
         watch: Callable[[int, Callable[[int], object]], None],
         unwatch: Callable[[int], None],
+        wake: Callable[[], object],
     ) -> None:
         self._policy = policy
         self._recorder = recorder
@@ -59,10 +68,55 @@ class Front:
         self._listeners: list[int] = []
         self._link: socket.socket | None = None
         self._names: dict[str, str] = {}
+        self._wake = wake
+        self._reached: set[tuple[str, int]] = set()
+        self._wanted: deque[tuple[tuple[str, int], LockType]] = deque()
+        self._waiting: list[tuple[tuple[str, int], LockType]] = []
+        self._lettered: set[str] = set()
+        self._closing = False
 
     def name(self, address: str) -> str:
         """The name a stand-in address is for, or the address; from any thread."""
         return self._names.get(address, address)
+
+    def reach(self, address: str, port: int) -> bool:
+        """Have the front listen at a port of an address of its own; false where it cannot. From any other thread."""
+        place, answered = (address, port), _thread.allocate_lock()
+        answered.acquire()
+        self._wanted.append((place, answered))
+        self._wake()
+        if not self._closing:
+            answered.acquire(timeout=_REACH_SECONDS)
+        return place in self._reached
+
+    def ask(self) -> None:
+        """Hand on what threads want of the front."""
+        while self._wanted:
+            place, answered = self._wanted.popleft()
+            self._start()
+            self._waiting.append((place, answered))
+            try:
+                if self._link is None:
+                    raise BrokenPipeError
+                self._link.send(json.dumps(place).encode())
+            except OSError:  # it is gone, or far behind
+                self._answer(place)
+
+    def lettered(self, asked: str) -> None:
+        """A datagram socket was connected to `host:port` of a stand-in: what is sent there is told at the end."""
+        if len(self._lettered) < _LETTERED_LIMIT:
+            self._lettered.add(asked)
+
+    def catch_up(self) -> None:
+        """Hear of every name that was given so far: one that a task dials was told of before it knew it."""
+        while self._link is not None and self._hear():
+            pass
+
+    def _answer(self, *places: tuple[str, int]) -> None:
+        """Let go on who waits for these."""
+        for one in [one for one in self._waiting if one[0] in places]:
+            self._waiting.remove(one)
+            one[1].release()
 
     def take(self, listeners: list[int]) -> None:
         """Wait at more listeners; descriptors, which are this object's from now on."""
@@ -72,6 +126,10 @@ class Front:
 
     def settle(self) -> None:
         """At the end, everything inside being gone: hear of whatever came in, and end the front."""
+        self._closing = True
+        self._waiting += self._wanted
+        self._wanted.clear()
+        self._answer(*(place for place, _ in self._waiting))
         if self._link is None and self._waits():
             self._start()
         if self._link is not None:
@@ -178,6 +236,7 @@ class Front:
             self._unwatch(link.fileno())
             link.close()
             self._link = None
+            self._answer(*(place for place, _ in self._waiting))
         elif word == HOLE:
             self._missed("more hosts were refused than can be told")
         else:
@@ -189,6 +248,15 @@ class Front:
         if kind == "name":
             for address in rest:
                 self._names[address] = first
+        elif kind == "listening":
+            place = (first, int(rest[0]))
+            if rest[1]:
+                self._reached.add(place)
+            self._answer(place)
+        elif kind == "unheard":
+            # a connect alone may be to learn an address; of what was sent the kernel tells, not where it was sent to
+            for asked in sorted(self._lettered):
+                self._recorder.dialled(0, OPERATION, f"{asked}/udp", reason=ONLY_TCP, refused=False)
         elif kind == "failed":
             self._missed(f"the network's front failed: {first}")
         else:

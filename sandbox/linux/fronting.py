@@ -6,6 +6,7 @@ warden from the calls that wait for it, and a task that never dials pays for no 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
@@ -58,9 +59,12 @@ def main() -> None:
         inside=lambda family: opener.sock(asked, family),
     )
     front.take(listeners)
-    loop.spawn(_hear(loop, link))
+    loop.spawn(_hear(loop, link, front))
     loop.run()
     settled = front.settle()
+    with contextlib.suppress(OSError):
+        if opener.unheard(asked):
+            link.send(json.dumps(("unheard", "")).encode())
     for listener in listeners:  # what the host saw of it is gone before the run is over
         listener.close()
     if settled:
@@ -86,8 +90,8 @@ def _given(link: socket.socket) -> tuple[Policy, int, list[socket.socket]]:
     return policy, fds[1], [socket.socket(fileno=fd) for fd in listeners]
 
 
-async def _hear(loop: Loop, link: socket.socket) -> None:
-    """Until the warden says that the task has ended."""
+async def _hear(loop: Loop, link: socket.socket, front: Front) -> None:
+    """Listen where the warden wants it, until it says that the task has ended."""
     loop.watch(link.fileno())
     while True:
         try:
@@ -95,7 +99,11 @@ async def _hear(loop: Loop, link: socket.socket) -> None:
         except BlockingIOError:
             await loop.readable(link.fileno())
         else:
-            if word != SETTLE:
+            if word == SETTLE:
+                loop.stop()
+                return
+            if not word:
                 os._exit(0)
-            loop.stop()
-            return
+            address, port = json.loads(word)
+            listens = "yes" if front.listen_at(address, port) else ""
+            link.send(json.dumps(("listening", address, str(port), listens)).encode())

@@ -157,6 +157,7 @@ class Recorder:
         path: str = "",
         errno: str = "",
         reason: str = "",
+        refused: bool = True,
     ) -> None:
         """A connection that the sandbox refused.
 
@@ -167,6 +168,7 @@ class Recorder:
             path: of the socket on the host, empty for a host and a port.
             errno: what the caller was answered.
             reason: why it was refused.
+            refused: false for one that counts for nothing, and of which a failed task is told.
         """
         self._add(
             thread,
@@ -176,7 +178,7 @@ class Recorder:
             path,
             follows=True,
             errno=errno,
-            refused=True,
+            refused=refused,
             reason=reason,
         )
 

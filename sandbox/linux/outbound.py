@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING
 
 from sandbox import domains
 from sandbox.linux import sockaddr
+from sandbox.linux.front import ONLY_TCP, OPERATION
 from sandbox.network.policy import NOT_ALLOWED
 from sandbox.network.rules import Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sandbox.contract import Access
     from sandbox.linux.observe import Recorder
     from sandbox.linux.sockaddr import Inet
+    from sandbox.linux.standins import StandIns
     from sandbox.network.policy import Policy
 
-OPERATION = "network-outbound"
 
 #: How the task's own network answers what leads out of it.
 _REFUSALS = frozenset(
@@ -31,15 +30,27 @@ class Outbound:
     """Tells the recorder.
 
     Args:
-        names: the name a stand-in address is for, or the address.
+        front: the task's own.
     """
 
-    def __init__(self, policy: Policy, recorder: Recorder, names: Callable[[str], str]) -> None:
+    def __init__(self, policy: Policy, recorder: Recorder, front: StandIns) -> None:
         self._rules = Rules(policy)
         self._recorder = recorder
-        self._names = names
+        self._front = front
 
-    def ended(self, thread: int, target: Inet, code: int, *, sends: bool) -> None:
+    def place(self, target: Inet) -> tuple[str, int] | None:
+        """The address and port at which the front has to listen for a dial; `None` where that is not its to do."""
+        address, name = self._named(target)
+        if (target.loopback and name == address) or self._rules.refusal(domains.presented(name), target.port):
+            return None
+        return address, target.port
+
+    def stands_in(self, target: Inet) -> bool:
+        """Whether an address is the front's: a name's stand-in, or one that is itself listed."""
+        address, name = self._named(target)
+        return name != address or (not target.loopback and self._rules.lists(domains.presented(name), target.port))
+
+    def ended(self, thread: int, target: Inet, code: int, *, sends: bool, datagram: bool = False) -> None:
         """A dial got its answer.
 
         Args:
@@ -48,7 +59,12 @@ class Outbound:
             code: the errno, 0 for none.
             sends: whether something would have been sent; a datagram socket is connected only to learn which address
                 this machine would use, and nothing leaves by that.
+            datagram: whether it was no stream; to what a list names it is told a failed task, and else counts nothing:
+                programs that try a quicker protocol first go on with TCP.
         """
+        if not sends and not code and self.stands_in(target):
+            _, name = self._named(target)
+            self._front.lettered(domains.spelled(name, target.port))
         if code not in _REFUSALS or not sends:
             return
         address, name = self._named(target)
@@ -56,6 +72,9 @@ class Outbound:
             # a server of its own that is not up yet is asked for again and again
             return
         reason = self._rules.refusal(domains.presented(name), target.port)
+        if datagram:
+            self._tell(thread, name, target.port, code, ONLY_TCP, refused=bool(reason))
+            return
         if not reason:
             reason = "the front carries no direct dial to it: go through the proxy"
         elif reason == NOT_ALLOWED and name == address:
@@ -83,9 +102,10 @@ class Outbound:
 
     def _named(self, target: Inet) -> tuple[str, str]:
         address = socket.inet_ntop(socket.AF_INET if len(target.packed) == 4 else socket.AF_INET6, target.packed)  # noqa: PLR2004  IPv4
-        return address, self._names(address)
+        return address, self._front.name(address)
 
-    def _tell(self, thread: int, host: str, port: int, code: int, reason: str) -> None:
-        asked = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    def _tell(self, thread: int, host: str, port: int, code: int, reason: str, *, refused: bool = True) -> None:
+        # what counts and what does not are never told as the same
+        asked = domains.spelled(host, port) + ("" if refused else "/udp")
         answer = errno.errorcode.get(code, "")
-        self._recorder.dialled(thread, OPERATION, asked, errno=answer, reason=reason)
+        self._recorder.dialled(thread, OPERATION, asked, errno=answer, reason=reason, refused=refused)

@@ -101,7 +101,12 @@ class Warden:
         self._poll = select.poll()
         self._watched: dict[int, Callable[[int], object]] = {}
         self._front = Front(
-            spec.network, prepared.anchor.inside, self._recorder, watch=self.watch, unwatch=self.unwatch
+            spec.network,
+            prepared.anchor.inside,
+            self._recorder,
+            watch=self.watch,
+            unwatch=self.unwatch,
+            wake=wake.ring,
         )
         self._front.take([listener.detach() for listener in published])
         self._doors = Doors(
@@ -113,7 +118,7 @@ class Warden:
             executed=spec.executed,
             wake=wake.ring,
             network=spec.network,
-            names=self._front.name,
+            front=self._front,
             datagrams=datagrams,
         )
         self._decoder = Decoder()
@@ -155,6 +160,7 @@ class Warden:
         for fd, event in events:
             if handler := self._watched.get(fd):
                 handler(event)
+        self._front.ask()
         if accesses := self._recorder.drain():
             send(self._control, Seen(accesses=accesses))
 
@@ -317,7 +323,7 @@ class Warden:
         from sandbox.linux.tracing import Tracer  # noqa: PLC0415  likewise
 
         self._observer, spec = "strace", self._spec
-        outbound = Outbound(spec.network, self._recorder, self._front.name)
+        outbound = Outbound(spec.network, self._recorder, self._front)
         return Tracer(spec.tracer, self._anchor.inside, self._recorder, outbound, spec.executed)
 
     def _attach(self, tracer: Tracer) -> bool:

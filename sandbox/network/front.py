@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 #: Connections of one task served at once; the next ones wait in the kernel.
 CONNECTIONS_LIMIT = 4096
+#: Ports of stand-ins opened because they were dialled, beside the usual ones.
+PLACES_LIMIT = 512
 #: Distinct refusals of one task that are told; beyond them the report has a hole.
 REPORTS_LIMIT = 100_000
 
@@ -94,6 +96,8 @@ class Front:
         self._failed = failed
         self._told: set[tuple[str, str]] = set()
         self._listeners: list[socket.socket] = []
+        self._heard: set[tuple[str, int]] = set()
+        self._asked_places = 0
         self._relay = Relay(loop)
         self._ports = Ports(loop, self._relay, inside)
         self._dialler = Dialler(loop, policy, self._rules, self._names, report=self._report, resolve=resolve, own=own)
@@ -119,9 +123,18 @@ class Front:
             if listener.type == socket.SOCK_DGRAM:
                 self._loop.spawn(self._datagrams(listener))
             else:
+                address, port = listener.getsockname()[:2]
+                self._heard.add((address, port))
                 with contextlib.suppress(OSError):  # whatever it accepts has this too
                     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._loop.spawn(self._accept(listener, self._served_as(listener)))
+
+    def listen_at(self, address: str, port: int) -> bool:
+        """Whether it listens at a port of an address that is its own, from now on if it did not."""
+        if (address, port) not in self._heard and self._asked_places < PLACES_LIMIT:
+            self._asked_places += 1
+            self.take(self._listen([(address, port)]))
+        return (address, port) in self._heard
 
     def settle(self) -> bool:
         """At the end, everything inside being gone: judge what still waits; false when there is no end to it."""

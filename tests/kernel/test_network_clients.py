@@ -6,7 +6,6 @@ import json
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import sys
 import tarfile
@@ -16,9 +15,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.fronts import Server, echo
-from tests.support.sites import NO_PROXIES, Site, certify, needs, passed
+from tests.support.sites import NO_PROXIES, Site, address_of_its_own, certify, needs, passed
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -282,13 +282,7 @@ def test_bytes_of_any_protocol_pass_both_ways_and_each_end_is_told(knowing: Know
 
 
 def test_a_listed_address_is_dialled_as_it_is_written(knowing: Knowing) -> None:
-    """An address of this machine's own, which its loopback is not."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
-        try:
-            asked.connect(("192.0.2.1", 9))
-        except OSError:
-            pytest.skip("this machine has no address but its loopback's")
-        own = asked.getsockname()[0]
+    own = address_of_its_own()
     with Server(echo, own) as server:
         program = (
             f"import socket; s = socket.create_connection(('{own}', {server.port})); s.send(b'a'); print(s.recv(1))"

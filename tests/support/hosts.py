@@ -36,6 +36,7 @@ print(json.dumps({
     "command_exit_code": result.command_exit_code,
     "targets": [v.target for v in result.violations],
     "lines": [v.line for v in result.violations],
+    "hints": [hint.line for hint in result.hints],
     "stdout": result.stdout.decode(errors="replace"),
     "stderr": result.stderr.decode(errors="replace"),
     "trace": result.trace,
@@ -52,6 +53,7 @@ class Told:
     command_exit_code: int | None
     targets: list[str]
     lines: list[str]
+    hints: list[str]
     stdout: str
     stderr: str
     trace: str

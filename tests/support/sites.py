@@ -6,6 +6,7 @@ import functools
 import http.server
 import os
 import shutil
+import socket
 import ssl
 import subprocess
 import threading
@@ -16,7 +17,6 @@ import pytest
 from tests.support.fronts import Server
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable
     from pathlib import Path
 
@@ -41,6 +41,17 @@ def passed(told: Told) -> str:
     """What it said, if all went well and nothing was refused."""
     assert (told.exit_code, told.targets, told.refusals, told.trace) == (0, [], [], "complete"), told
     return told.stdout
+
+
+def address_of_its_own() -> str:
+    """An address of this machine that its loopback is not."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            asked.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("this machine has no address but its loopback's")
+        found: str = asked.getsockname()[0]
+        return found
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
