@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -208,19 +209,24 @@ exec.sandbox = {}
 """,
         encoding="utf-8",
     )
-    process = subprocess.Popen(
-        # whoever runs the tests may ignore signals, as a shell's `&` does
-        ["env", "--default-signal", *_command("b", "c", "-j", "2")],
-        cwd=root / "apps/shop",
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    said = [process.stdout.readline() for _ in range(2)]
-    assert sorted(said) == ["apps/shop#a: up\n", "apps/shop#b: up\n"]
-    process.send_signal(number)
-    rest, errors = process.communicate(timeout=60)
+    with (
+        subprocess.Popen(
+            # whoever runs the tests may ignore signals, as a shell's `&` does
+            ["env", "--default-signal", *_command("b", "c", "-j", "2")],
+            cwd=root / "apps/shop",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+        contextlib.ExitStack() as ended,
+    ):
+        # one of them that does not start leaves the other saying nothing more
+        ended.callback(process.kill)
+        assert process.stdout is not None
+        said = [process.stdout.readline() for _ in range(2)]
+        assert sorted(said) == ["apps/shop#a: up\n", "apps/shop#b: up\n"]
+        process.send_signal(number)
+        rest, errors = process.communicate(timeout=60)
     assert process.returncode == status, errors
     assert sorted(rest.splitlines()) == ["apps/shop#a: heard", "apps/shop#b: heard"]
     assert "1 not run (apps/shop#c)" in errors
