@@ -101,12 +101,14 @@ class _Inside(NamedTuple):
         inner: the user namespace the command belongs in.
         device: `/dev/fuse`, or why there is none; `mask`: the mount it is for, detached, or why there is none.
         waiting: the listeners every task has.
+        unmounted: why there is no `/proc` of the task's own, where there is none.
     """
 
     inner: int
     device: int | OSError
     mask: int | OSError
     waiting: list[socket.socket]
+    unmounted: OSError | None
 
 
 def _become_first(link: socket.socket) -> _Inside:
@@ -128,7 +130,12 @@ def _become_first(link: socket.socket) -> _Inside:
     if first:
         joiner.send(link, b"first %d" % first)
         os._exit(0)
-    return _Inside(inner, device, mask, waiting)
+    unmounted: OSError | None = None
+    try:
+        init.mount_proc()
+    except OSError as error:
+        unmounted = error
+    return _Inside(inner, device, mask, waiting, unmounted)
 
 
 def _tell(link: socket.socket, word: bytes) -> None:
@@ -175,7 +182,7 @@ def _build(
     stdio: Sequence[int],
     limits: tuple[int, int],
 ) -> NoReturn:
-    inner, device, mask, _ = inside
+    inner, device, mask, _, unmounted = inside
     masked = _masked(spec, inside)
     if spec.granted and not (masked and spec.staging):
         raise NotStarted("write grants of names cannot be served without a mask and a staging area")
@@ -207,5 +214,14 @@ def _build(
     for number, fd in enumerate([os.dup(fd) for fd in stdio]):
         os.dup2(fd, number)
     init.run(
-        spec, inner, program, link, listener=notify != "none", limits=limits, masked=masked, stops=stops, proc=proc
+        spec,
+        inner,
+        program,
+        link,
+        listener=notify != "none",
+        limits=limits,
+        masked=masked,
+        stops=stops,
+        unmounted=unmounted,
+        proc=proc,
     )

@@ -44,6 +44,7 @@ def run(
     masked: bool,
     stops: bytes,
     limits: tuple[int, int],
+    unmounted: OSError | None = None,
     proc: int | None = None,
 ) -> NoReturn:
     """Become process 1 and never return.
@@ -57,6 +58,7 @@ def run(
         masked: whether a mask stands, for the warden's report.
         stops: the filter that stops calls for a tracer, empty where there is none.
         limits: the executor's own limits on open files, soft and hard.
+        unmounted: why there is no `/proc` of this pid namespace, where there is none.
         proc: the `/proc` that is there as it was before the plan, for a task that gets none of its own.
     """
     try:
@@ -64,8 +66,14 @@ def run(
         for number in _CHANGED_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         if proc is None:
-            _mount_proc(link)
-            _close_settings()
+            if isinstance(unmounted, PermissionError):
+                # a new one would show what something hides in the one there is
+                _tell(link, b"masked " + reason(unmounted))
+                os._exit(_SETUP_FAILED)
+            if unmounted is not None:
+                raise unmounted
+            # its settings stay as they were closed
+            kernel.set_mount_attributes(kernel.AT_FDCWD, "/proc", remove=kernel.MOUNT_ATTR_RDONLY, recursive=False)
         else:
             _keep_proc()
         if not _enter_user(inner) and proc is not None:
@@ -110,15 +118,6 @@ def _end_rest(link: socket.socket) -> None:
     _tell(link, b"gone " + USAGE.pack(cpu, max(own.ru_maxrss, rest.ru_maxrss)))
 
 
-def _mount_proc(link: socket.socket) -> None:
-    try:
-        kernel.mount_proc()
-    except PermissionError as error:
-        # a new one would show what something hides in the one there is
-        _tell(link, b"masked " + reason(error))
-        os._exit(_SETUP_FAILED)
-
-
 def _keep_proc() -> None:
     """Stay with the `/proc` that is there, of which nothing may be writable.
 
@@ -130,6 +129,12 @@ def _keep_proc() -> None:
             *_, place, options = line.split()[:6]
             if (place == "/proc" or place.startswith("/proc/")) and "ro" not in options.split(","):
                 raise OSError(f"{place} is not read-only")
+
+
+def mount_proc() -> None:
+    """A `/proc` of this pid namespace over the one there is, ahead of any task: what comes later makes it read-only."""
+    kernel.mount_proc()
+    _close_settings()
 
 
 def _close_settings() -> None:

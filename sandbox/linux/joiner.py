@@ -93,7 +93,7 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
         raise OSError("the root did not become read-only")
     # a cover of the root is a root of its own; below the old one it is finished, then takes its place
     top = _TOP if any(isinstance(op, Cover) and op.path == "/" for op in operations) else ""
-    # the old /proc has to be in sight for process 1 to mount its own, which then lies over it
+    # process 1 has mounted its own over the old /proc
     fresh = {op.path: kernel.clone_tree(kernel.AT_FDCWD, op.path) for op in operations if isinstance(op, Fresh)}
     os.mkdir(_NEST, 0o755)
     # what needs the mask comes after, so that whoever answers it can get ready meanwhile
