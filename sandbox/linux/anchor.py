@@ -81,12 +81,48 @@ class Anchor:
         self.gate.close()
 
 
-def start(base: Base) -> Anchor:
-    """Start an anchor and wait until its mounts stand.
+@dataclass(slots=True)
+class Starting:
+    """A bubblewrap that builds an anchor.
+
+    Attributes:
+        pid: its process, a child of the caller.
+    """
+
+    pid: int
+    _gate: socket.socket
+    _info: int
+    _errors: int
+
+    def close(self) -> None:
+        """Let go of it, in a fork."""
+        self._gate.close()
+        os.close(self._info)
+        os.close(self._errors)
+
+    def wait(self) -> Anchor:
+        """Wait until its mounts stand.
+
+        Raises:
+            Masked: `/proc` is hidden in part, and the base does not do without another.
+            NotStarted: it said why it could not.
+        """
+        try:
+            inside = _until_gate(self._gate, self._info, self._errors)
+        except BaseException:
+            self._gate.close()
+            raise
+        finally:
+            os.close(self._info)
+            os.close(self._errors)
+        return Anchor(self.pid, inside, self._gate)
+
+
+def start(base: Base) -> Starting:
+    """Start an anchor.
 
     Raises:
-        Masked: `/proc` is hidden in part, and the base does not do without another.
-        NotStarted: bubblewrap is missing, or said why it could not.
+        NotStarted: bubblewrap is missing.
     """
     gate, gate_inside = socket.socketpair()
     info_read, info_write = os.pipe()
@@ -118,15 +154,7 @@ def start(base: Base) -> Anchor:
     finally:
         for fd in high:
             os.close(fd)
-    try:
-        info = _until_gate(gate, info_read, errors_read)
-    except BaseException:
-        gate.close()
-        raise
-    finally:
-        os.close(info_read)
-        os.close(errors_read)
-    return Anchor(pid, info, gate)
+    return Starting(pid, gate, info_read, errors_read)
 
 
 def _raised(fd: int) -> int:

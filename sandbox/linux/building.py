@@ -102,6 +102,7 @@ class _Inside(NamedTuple):
         device: `/dev/fuse`, or why there is none; `mask`: the mount it is for, detached, or why there is none.
         waiting: the listeners every task has.
         unmounted: why there is no `/proc` of the task's own, where there is none.
+        resolver: see `listeners.name_resolver`.
     """
 
     inner: int
@@ -109,6 +110,7 @@ class _Inside(NamedTuple):
     mask: int | OSError
     waiting: list[socket.socket]
     unmounted: OSError | None
+    resolver: dict[str, int]
 
 
 def _become_first(link: socket.socket) -> _Inside:
@@ -135,7 +137,7 @@ def _become_first(link: socket.socket) -> _Inside:
         init.mount_proc()
     except OSError as error:
         unmounted = error
-    return _Inside(inner, device, mask, waiting, unmounted)
+    return _Inside(inner, device, mask, waiting, unmounted, listeners.name_resolver())
 
 
 def _tell(link: socket.socket, word: bytes) -> None:
@@ -182,7 +184,7 @@ def _build(
     stdio: Sequence[int],
     limits: tuple[int, int],
 ) -> NoReturn:
-    inner, device, mask, _, unmounted = inside
+    inner, device, mask, _, unmounted, resolver = inside
     masked = _masked(spec, inside)
     if spec.granted and not (masked and spec.staging):
         raise NotStarted("write grants of names cannot be served without a mask and a staging area")
@@ -206,7 +208,7 @@ def _build(
     # before everything becomes read-only
     proc = kernel.clone_tree(kernel.AT_FDCWD, "/proc") if spec.nested else None
     joiner.mount_plan(spec.operations, nest)
-    listeners.name_resolver()
+    listeners.resolve(resolver)
     if spec.screen is not None:
         stdio = terminal.make(spec.screen, stdio[0])
     free = notify == "none" and spec.network.unix_sockets is True

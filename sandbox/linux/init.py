@@ -66,14 +66,7 @@ def run(
         for number in _CHANGED_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         if proc is None:
-            if isinstance(unmounted, PermissionError):
-                # a new one would show what something hides in the one there is
-                _tell(link, b"masked " + reason(unmounted))
-                os._exit(_SETUP_FAILED)
-            if unmounted is not None:
-                raise unmounted
-            # its settings stay as they were closed
-            kernel.set_mount_attributes(kernel.AT_FDCWD, "/proc", remove=kernel.MOUNT_ATTR_RDONLY, recursive=False)
+            _open_proc(link, unmounted)
         else:
             _keep_proc()
         if not _enter_user(inner) and proc is not None:
@@ -131,10 +124,31 @@ def _keep_proc() -> None:
                 raise OSError(f"{place} is not read-only")
 
 
+class Hidden(OSError):
+    """A new `/proc` would show what something hides in the one there is."""
+
+
 def mount_proc() -> None:
-    """A `/proc` of this pid namespace over the one there is, ahead of any task: what comes later makes it read-only."""
-    kernel.mount_proc()
+    """A `/proc` of this pid namespace over the one there is, ahead of any task: what comes later makes it read-only.
+
+    Raises:
+        Hidden: the kernel refuses it.
+    """
+    try:
+        kernel.mount_proc()
+    except PermissionError as error:
+        raise Hidden(error.errno, error.strerror, error.filename) from error
     _close_settings()
+
+
+def _open_proc(link: socket.socket, unmounted: OSError | None) -> None:
+    """Let processes be written to through `/proc`; its settings stay as they were closed."""
+    if isinstance(unmounted, Hidden):
+        _tell(link, b"masked " + reason(unmounted))
+        os._exit(_SETUP_FAILED)
+    if unmounted is not None:
+        raise unmounted
+    kernel.set_mount_attributes(kernel.AT_FDCWD, "/proc", remove=kernel.MOUNT_ATTR_RDONLY, recursive=False)
 
 
 def _close_settings() -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _NEST = "/dev/.vx"
 _TOP = "/dev/.vx-root"
 # places in one directory from which on one listing is cheaper than a look at each
-_WORTH_LISTING = 8
+_WORTH_LISTING = 3
 # of the descriptors a process may have, kept for everything but copied files
 _SPARE_DESCRIPTORS = 128
 
@@ -156,7 +156,7 @@ def _learn(operations: tuple[Operation, ...], shown: int) -> None:
             with contextlib.suppress(OSError):  # then it asks for each
                 fd = os.open("./" + directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=shown)
                 try:
-                    os.listdir(fd)
+                    kernel.read_names(fd, count)
                 finally:
                     os.close(fd)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import functools
 import os
 import platform
 import struct
@@ -133,6 +134,22 @@ def rename(source: int, old: str, target: int, new: str, flags: int) -> None:
     """renameat2(2): between two directories; `flags` of linux/fs.h."""
     arguments = (source, os.fsencode(old), target, os.fsencode(new), ctypes.c_uint(flags))
     _checked(int(_libc.renameat2(*arguments)), old)
+
+
+_LISTING = 1 << 14
+
+
+def read_names(directory: int, count: int) -> None:
+    """Have the kernel read at least `count` names of a directory, where it has as many."""
+    buffer = ctypes.create_string_buffer(_LISTING)
+    while count > 0:
+        size = _checked(int(_libc.getdents64(directory, buffer, _LISTING)), "reading a directory")
+        if not size:
+            return
+        at = 0
+        while at < size:
+            (length,) = struct.unpack_from("<H", buffer, at + 16)
+            at, count = at + length, count - 1
 
 
 UTIME_NOW = (1 << 30) - 1
@@ -267,11 +284,16 @@ def permit_tracing() -> None:
 TRACING = 19
 
 
+@functools.cache
+def last_capability() -> int:
+    """The highest capability this kernel knows."""
+    with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as file:
+        return int(file.read())
+
+
 def drop_every_capability(*, but: int | None = None) -> None:
     """Empty the bounding, ambient, permitted, effective and inheritable sets, `but` one that outlives an execve."""
-    with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as file:
-        last = int(file.read())
-    for capability in range(last + 1):
+    for capability in range(last_capability() + 1):
         if capability != but:
             _checked(int(_libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)), "dropping a capability")
     _checked(int(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)), "clearing ambient capabilities")

@@ -86,29 +86,34 @@ def at(places: Iterable[tuple[str, int]]) -> list[socket.socket]:
     return found
 
 
-def name_resolver() -> None:
-    """Have programs in the current mount namespace ask the front for names, those the host itself lists as well.
+def name_resolver() -> dict[str, int]:
+    """Files to mount, by what they are to lie over, that have programs ask the front for names.
 
-    Where there is no such file, or a link to nothing, they ask this machine by themselves.
+    Those the host itself lists are told as well.
     """
     host = os.uname().nodename
     texts = {"/etc/resolv.conf": _RESOLVER, "/etc/hosts": _HOSTS.format(host if _ORDINARY.fullmatch(host) else "")}
-    shown = {path: text for path, text in texts.items() if os.path.exists(path)}
-    if not shown:
-        return
+    trees = {}
     # on the anchor's own /dev: a file system of its own would have to be taken down again, which takes milliseconds
     os.mkdir(_PLACE, 0o755)
-    for path, text in shown.items():
+    for path, text in texts.items():
         file = f"{_PLACE}/{os.path.basename(path)}"
-        with open(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o444), "wb") as made:
-            made.write(text.encode("ascii"))
-        tree = kernel.clone_tree(kernel.AT_FDCWD, file)
-        try:
-            kernel.set_mount_attributes(tree, "", add=kernel.MOUNT_ATTR_RDONLY)
+        made = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o444)
+        os.write(made, text.encode("ascii"))
+        os.close(made)
+        trees[path] = kernel.clone_tree(kernel.AT_FDCWD, file)
+        kernel.set_mount_attributes(trees[path], "", add=kernel.MOUNT_ATTR_RDONLY)
+    return trees
+
+
+def resolve(trees: dict[str, int]) -> None:
+    """Put what `name_resolver` made in place; where there is no such file, programs ask this machine by themselves."""
+    for path, tree in trees.items():
+        if os.path.exists(path):
             kernel.attach_mount_at(tree, os.path.realpath(path))
-        finally:
-            os.close(tree)
-        os.unlink(file)
+        os.close(tree)
+        # what has no name any more cannot be attached
+        os.unlink(f"{_PLACE}/{os.path.basename(path)}")
     os.rmdir(_PLACE)
 
 

@@ -81,6 +81,7 @@ class MaskTree:
         self._children: list[dict[str, int]] = [{}, {}]
         self._listings: dict[int, list[tuple[int, str, int]]] = {}
         self._served: set[str] = set()
+        self._still = True
         self._known: dict[str, int] = {}
         self._attributes: dict[tuple[int, int, tuple[int, int]], bytes] = {}
         for operation in operations:
@@ -102,8 +103,10 @@ class MaskTree:
             case Name():
                 self._node(os.path.dirname(operation.path), _DIRECTORY)
                 self._served.add(operation.path)
+                self._still = False
             case Names():
                 self._node(operation.path, _DIRECTORY)
+                self._still = False
             case Link(target=target):
                 self._targets[self._node(operation.path, _LINK)] = target
             case _:
@@ -218,7 +221,8 @@ class MaskTree:
         if op == Op.READDIRPLUS:
             return fuse.reply(unique, self._listed(request, now, owner))
         if op == Op.OPENDIR:
-            return fuse.reply(unique, fuse.open_out())
+            # the kernel then opens every directory without asking, and keeps what it reads there: nothing changes
+            return fuse.error(unique, ENOSYS) if self._still else fuse.reply(unique, fuse.open_out())
         if op == Op.READDIR:
             return fuse.reply(unique, fuse.dirents(self.listing(node), request.fields[1], request.fields[2]))
         if op in (Op.RELEASE, Op.RELEASEDIR):

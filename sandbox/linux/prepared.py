@@ -99,16 +99,18 @@ def prepare(base: Base, close: Callable[[], object]) -> Prepared:
     # opened before bubblewrap copies the host's mounts, so that no change in between is missed
     mounts = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
     link, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    starting = anchor.start(bwrap)
+    # a fork takes a third of bubblewrap's own time, so it is made beside it
     joiner = os.fork()
     if joiner == 0:
         signal.set_wakeup_fd(-1)
         close()
+        starting.close()
         link.close()
         os.close(mounts)
         building.live(inside)
     inside.close()
-    # the fork above is a third of bubblewrap's own time, so it is made beside it
-    anchored = anchor.start(base)
+    anchored = starting.wait()
     link.send(b"%d" % anchored.inside)
     link.setblocking(False)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)

@@ -56,6 +56,7 @@ def main(descriptor: int) -> None:
     building.task_filter("all")
     building.rehearsal()
     shares.most_processes()
+    kernel.last_capability()
     # every warden reads its task's lists: what does so is compiled once
     Rules(Policy(allow=("*.example.org:443", "192.0.2.1", "[2001:db8::1]")))
     # what stands now is shared by every fork; collecting it would copy its pages
