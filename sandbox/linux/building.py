@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from sandbox.errors import NotStarted
 from sandbox.linux import filter as filters
-from sandbox.linux import init, joiner, kernel, listeners, shares, terminal
-from sandbox.linux.messages import Spec, decode, encoded
+from sandbox.linux import init, joiner, kernel, listeners, rehearsal, shares, terminal
+from sandbox.linux.messages import Spec, decode
 from sandbox.linux.numbers import ARCHITECTURES
-from sandbox.planning.ops import Bind, Cover, Origin, ReadOnlyRoot, Seal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,32 +41,23 @@ def task_filter(notify: filters.Notify, *, free: bool = False) -> bytes:
     return filters.program(ARCHITECTURES[os.uname().machine], notify=notify, unix_sockets=sockets)
 
 
-@functools.cache
-def rehearsal() -> bytes:
-    """A spec nobody runs; reading it gives a process of its own the memory that reading the real one takes."""
-    origin = Origin(reason="rehearsed")
-    operations = (
-        ReadOnlyRoot(path="/", origin=origin),
-        Cover(path="/home", origin=origin),
-        Bind(path="/home/file", origin=origin, directory=False),
-        Seal(path="/home/secret", origin=origin),
-    )
-    environment = {"PATH": "/usr/bin"}
-    return encoded(Spec(operations=operations, boundary=(), command=("true",), environment=environment, cwd="/"))
-
-
-def live(link: socket.socket) -> NoReturn:
+def live(link: socket.socket, *, proc: bool) -> NoReturn:
     """Build what the warden asks for, or say why not.
 
     The first word is the anchor's number, and none comes when there is no anchor; the second, for process 1, brings
     the spec and the standard streams, and none comes when the anchor is not wanted after all.
+
+    Args:
+        link: to the warden.
+        proc: whether tasks get a `/proc` of their own.
     """
     try:
         shares.go_first()
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-        inside = _become_first(link)
+        inside = _become_first(link, proc=proc)
         if not select.select((link,), (), (), 0)[0]:
-            decode(rehearsal())
+            decode(rehearsal.spec())
+            joiner.rehearse()
         word, fds, _, _ = socket.recv_fds(link, WORD, _DESCRIPTORS)
         if not word:
             os._exit(0)
@@ -113,7 +103,7 @@ class _Inside(NamedTuple):
     resolver: dict[str, int]
 
 
-def _become_first(link: socket.socket) -> _Inside:
+def _become_first(link: socket.socket, *, proc: bool) -> _Inside:
     """Enter the namespaces; what returns is process 1, and nothing where there is no anchor."""
     anchored = link.recv(WORD)
     if not anchored:
@@ -134,7 +124,8 @@ def _become_first(link: socket.socket) -> _Inside:
         os._exit(0)
     unmounted: OSError | None = None
     try:
-        init.mount_proc()
+        if proc:
+            init.mount_proc()
     except OSError as error:
         unmounted = error
     return _Inside(inner, device, mask, waiting, unmounted, listeners.name_resolver())

@@ -13,7 +13,7 @@ import traceback
 from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.errors import Masked, NotStarted, remedy
-from sandbox.linux import building, kernel
+from sandbox.linux import kernel, rehearsal
 from sandbox.linux.messages import Failed, Spec, decode, receive_body
 from sandbox.linux.prepared import Prepared, prepare
 from sandbox.linux.wake import Wake
@@ -44,7 +44,7 @@ def main(handover: socket.socket, base: Base, *, supervisor: int, spare: bool) -
         wake = Wake()
         prepared = _prepared(base, wake, supervisor, handover)
         if spare:
-            decode(building.rehearsal())
+            rehearsal.serve()
         usable = not (spare and isinstance(prepared, Prepared)) or _wait(handover, prepared, wake)
         request = _receive_request(handover)
         if request is None:

@@ -19,7 +19,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from sandbox.linux import kernel
-from sandbox.planning.ops import Absent, Bind, Cover, Empty, Fresh, Link, Operation, Seal, Way
+from sandbox.planning.ops import Absent, Bind, Cover, Empty, Fresh, Link, Operation, Origin, Seal, Way
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # on the anchor's own /dev, a file system of the sandbox alone: a place to mount without touching the host
 _NEST = "/dev/.vx"
 _TOP = "/dev/.vx-root"
+_NOWHERE = "/dev/.vx-nowhere"
 # places in one directory from which on one listing is cheaper than a look at each
 _WORTH_LISTING = 3
 # of the descriptors a process may have, kept for everything but copied files
@@ -113,6 +114,26 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
         kernel.become_root(top)
         os.rmdir(top)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def rehearse() -> None:
+    """Go through the motions of a plan; nothing is mounted, for there is no such place."""
+    origin = Origin(reason="rehearsed")
+    directory = Bind(path="/proc", origin=origin, directory=True)
+    file = Bind(path="/etc/passwd", origin=origin, directory=False)
+    root = os.open("/", os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
+    sources = _Sources(root)
+    files = _Files((), sources, _NOWHERE)
+    with contextlib.suppress(OSError):
+        _learn((directory,) * _WORTH_LISTING, root)
+    with contextlib.suppress(OSError):
+        _attach(_read_only(directory, sources), _NOWHERE)
+    with contextlib.suppress(OSError):  # it insists on what is read-only, and nothing is yet
+        files.attach(file)
+    with contextlib.suppress(OSError):
+        _lay_over(Seal(path=file.path, origin=origin), root, _NOWHERE)
+    files.close()
+    sources.close()
 
 
 def _place_all(

@@ -136,19 +136,18 @@ def rename(source: int, old: str, target: int, new: str, flags: int) -> None:
     _checked(int(_libc.renameat2(*arguments)), old)
 
 
-_LISTING = 1 << 14
+_listing = ctypes.create_string_buffer(1 << 14)
 
 
 def read_names(directory: int, count: int) -> None:
     """Have the kernel read at least `count` names of a directory, where it has as many."""
-    buffer = ctypes.create_string_buffer(_LISTING)
     while count > 0:
-        size = _checked(int(_libc.getdents64(directory, buffer, _LISTING)), "reading a directory")
+        size = _checked(int(_libc.getdents64(directory, _listing, len(_listing))), "reading a directory")
         if not size:
             return
         at = 0
         while at < size:
-            (length,) = struct.unpack_from("<H", buffer, at + 16)
+            (length,) = struct.unpack_from("<H", _listing, at + 16)
             at, count = at + length, count - 1
 
 

@@ -99,7 +99,7 @@ def prepare(base: Base, close: Callable[[], object]) -> Prepared:
     # opened before bubblewrap copies the host's mounts, so that no change in between is missed
     mounts = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
     link, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    starting = anchor.start(bwrap)
+    starting = anchor.start(base)
     # a fork takes a third of bubblewrap's own time, so it is made beside it
     joiner = os.fork()
     if joiner == 0:
@@ -108,7 +108,7 @@ def prepare(base: Base, close: Callable[[], object]) -> Prepared:
         starting.close()
         link.close()
         os.close(mounts)
-        building.live(inside)
+        building.live(inside, proc=not base.nested)
     inside.close()
     anchored = starting.wait()
     link.send(b"%d" % anchored.inside)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from sandbox import lending
 from sandbox.errors import remedy
-from sandbox.linux import building, handover, kernel, shares
+from sandbox.linux import building, handover, kernel, rehearsal, shares
 from sandbox.linux.handover import DESCRIPTORS
 from sandbox.linux.messages import Base, Failed, encode
 from sandbox.network.policy import Policy
@@ -54,8 +54,9 @@ def main(descriptor: int) -> None:
     requests.send(b"ready")
     building.task_filter("writes")
     building.task_filter("all")
-    building.rehearsal()
+    rehearsal.spec()
     shares.most_processes()
+    shares.kernel_version()
     kernel.last_capability()
     # every warden reads its task's lists: what does so is compiled once
     Rules(Policy(allow=("*.example.org:443", "192.0.2.1", "[2001:db8::1]")))
