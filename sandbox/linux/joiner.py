@@ -15,10 +15,9 @@ import os
 import resource
 import socket
 import stat
-from collections import Counter
 from typing import TYPE_CHECKING
 
-from sandbox.linux import kernel
+from sandbox.linux import kernel, learning
 from sandbox.planning.ops import Absent, Bind, Cover, Empty, Fresh, Link, Operation, Origin, Seal, Way
 
 if TYPE_CHECKING:
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 _NEST = "/dev/.vx"
 _TOP = "/dev/.vx-root"
 _NOWHERE = "/dev/.vx-nowhere"
-# places in one directory from which on one listing is cheaper than a look at each
-_WORTH_LISTING = 3
 # of the descriptors a process may have, kept for everything but copied files
 _SPARE_DESCRIPTORS = 128
 
@@ -125,7 +122,7 @@ def rehearse() -> None:
     sources = _Sources(root)
     files = _Files((), sources, _NOWHERE)
     with contextlib.suppress(OSError):
-        _learn((directory,) * _WORTH_LISTING, root)
+        learning.learn((Seal(path=file.path, origin=origin), Seal(path="/etc/group", origin=origin)), root)
     with contextlib.suppress(OSError):
         _attach(_read_only(directory, sources), _NOWHERE)
     with contextlib.suppress(OSError):  # it insists on what is read-only, and nothing is yet
@@ -148,7 +145,7 @@ def _place_all(
         taken: mounts by path that were copied while they could be written.
         files: the files bound read-only, which it attaches where the new root is.
     """
-    _learn(operations, shown)
+    learning.learn(operations, shown)
     top = files.top
     # a copy of a directory takes along what lies over it: a cover that a bind hides whole would hide the bind instead
     whole = {op.path for op in operations if isinstance(op, Bind)}
@@ -167,19 +164,6 @@ def _place_all(
         elif isinstance(op, (Empty, Seal, Absent)) and op.laid_over:
             _lay_over(op, shown, top)
     files.close()
-
-
-def _learn(operations: tuple[Operation, ...], shown: int) -> None:
-    """Have the kernel learn all names of the mask in a directory from a few answers, and ask for none of them again."""
-    counts = Counter(os.path.dirname(op.path) for op in operations if not isinstance(op, (Fresh, Link)))
-    for directory, count in counts.items():
-        if count >= _WORTH_LISTING:
-            with contextlib.suppress(OSError):  # then it asks for each
-                fd = os.open("./" + directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=shown)
-                try:
-                    kernel.read_names(fd, count)
-                finally:
-                    os.close(fd)
 
 
 def _read_only(op: Bind, sources: _Sources) -> int:

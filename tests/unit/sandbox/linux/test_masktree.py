@@ -7,8 +7,8 @@ import pytest
 
 from sandbox.linux import fuse
 from sandbox.linux.fuse import Op, Request
-from sandbox.linux.masktree import MaskTree, Seen
-from sandbox.planning.ops import Bind, Cover, Empty, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
+from sandbox.linux.masktree import ENOSYS, MaskTree, Seen
+from sandbox.planning.ops import Bind, Cover, Empty, Link, Make, Name, Operation, Origin, ReadOnlyRoot, Seal, Way
 
 O = Origin(reason="test")  # noqa: E741  one letter keeps the plans below readable
 PLAN: tuple[Operation, ...] = (
@@ -186,3 +186,9 @@ def test_a_later_operation_hides_an_earlier_one_at_the_same_place() -> None:
         remember_missing=lambda _: False,
     )
     assert errno(ask(mask, Op.READLINK, "/a")) == 22
+
+
+def test_directories_are_opened_without_asking_where_nothing_in_them_changes() -> None:
+    assert errno(ask(tree(), Op.OPENDIR, "/ws", fields=(0, 0))) == ENOSYS
+    served = MaskTree((Cover(path="/ws", origin=O), Name(path="/ws/out", origin=O)), remember_missing=lambda _: True)
+    assert errno(ask(served, Op.OPENDIR, "/ws", fields=(0, 0))) == 0

@@ -1,0 +1,53 @@
+"""What a spare goes through before there is a task."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+_SERVED = """
+import os
+from sandbox.linux import rehearsal
+from sandbox.linux.doors import Doors
+
+def missed(self, error):
+    raise error
+
+answers = []
+Doors._missed = missed
+Doors._reply = lambda self, answer: answers.append(int.from_bytes(bytes(answer)[4:8], "little", signed=True))
+rehearsal.serve()
+before = os.listdir("/proc/self/fd")
+rehearsal.serve()
+assert os.listdir("/proc/self/fd") == before
+# the kernel's first words, a look, a directory that need not be opened, a listing
+print(answers)
+"""
+
+_MOUNTED = """
+import os
+from sandbox.linux import joiner
+
+joiner.rehearse()
+before = os.listdir("/proc/self/fd")
+joiner.rehearse()
+assert os.listdir("/proc/self/fd") == before
+with open("/proc/self/mountinfo") as mounts:
+    # others on this machine mount as well, but not there
+    assert "/.vx-" not in mounts.read()
+print("nothing")
+"""
+
+
+def _said(script: str) -> str:
+    done = subprocess.run((sys.executable, "-c", script), check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_warden_s_rehearsal_answers_every_request_and_leaves_nothing_open() -> None:
+    assert _said(_SERVED) == str([0, 0, -38, 0] * 2)
+
+
+def test_a_rehearsal_of_mounting_mounts_nothing_and_leaves_nothing_open() -> None:
+    assert _said(_MOUNTED) == "nothing"
