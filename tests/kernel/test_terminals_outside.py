@@ -59,7 +59,7 @@ def test_a_task_in_a_window_has_its_size_its_keys_and_leaves_it_as_it_was(
     desk.say("words\r")
     desk.until("got words")
     assert not desk.modes()[3] & _RAW
-    desk.say("sh -c 'echo up-$((1+1)); sleep 1000'\r")
+    desk.say("sh -c 'echo up-$((1+1)); exec sleep 1000'\r")
     desk.until("up-2")
     desk.say("\x03")
     desk.say("echo status-$?-end; trap 'stty size' WINCH\r")
