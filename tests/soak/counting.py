@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import os
+import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,7 +26,8 @@ class Held:
         mounts: mounts of this namespace that name a place of the workspace.
         temporary: names in the temporary root and the staging directory.
         groups: control groups below this process's own.
-        memory: resident set, KiB.
+        blocks: pieces of memory the interpreter holds, which every object is or has some of.
+        memory: resident set, KiB, without what the allocator keeps for later.
     """
 
     descriptors: int
@@ -34,12 +37,14 @@ class Held:
     mounts: int
     temporary: int
     groups: int
+    blocks: int
     memory: int
 
     def more_than(self, before: Held) -> dict[str, tuple[int, int]]:
-        """What there is more of than before, memory left out: it is printed, and judged by eye."""
+        """What there is more of than before, memory left out: it is printed, and judged by eye and by its blocks."""
         mine, its = asdict(self), asdict(before)
-        return {name: (its[name], mine[name]) for name in mine if name != "memory" and mine[name] > its[name]}
+        names = mine.keys() - {"memory", "blocks"}
+        return {name: (its[name], mine[name]) for name in mine if name in names and mine[name] > its[name]}
 
 
 def look(workspace: Path, temporary: Iterable[Path], marker: str) -> Held:
@@ -51,6 +56,7 @@ def look(workspace: Path, temporary: Iterable[Path], marker: str) -> Held:
         marker: a text every command of the soak has in its command line.
     """
     gc.collect()
+    _trim()
     below = descendants(os.getpid())
     return Held(
         descriptors=len(os.listdir("/proc/self/fd")),
@@ -60,8 +66,16 @@ def look(workspace: Path, temporary: Iterable[Path], marker: str) -> Held:
         mounts=sum(str(workspace) in line for line in Path("/proc/self/mountinfo").read_text("utf-8").splitlines()),
         temporary=sum(len(dirs) + len(files) for place in temporary for _, dirs, files in os.walk(place)),
         groups=_groups(),
+        blocks=sys.getallocatedblocks(),
         memory=memory(),
     )
+
+
+def _trim() -> None:
+    """Have the C library give back what it keeps; how much that is depends on how threads met, not on what is held."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def memory() -> int:
