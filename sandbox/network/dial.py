@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sandbox import domains
 from sandbox.network import guard, interfaces
 from sandbox.network.connection import NONBLOCKING, Connection
-from sandbox.network.policy import DENIED
+from sandbox.network.policy import DENIED, Refused
 from sandbox.network.rules import REMEMBERED
 
 if TYPE_CHECKING:
@@ -40,15 +40,6 @@ _HEAD_LIMIT = 16384
 _OK = re.compile(rb"HTTP/1\.[01] 2[0-9][0-9][ \r]")
 
 
-class Refused(Exception):
-    """The task may not reach it; `reason` says why, `asked` is what is reported."""
-
-    def __init__(self, asked: str, reason: str) -> None:
-        super().__init__(f"{asked}: {reason}")
-        self.asked = asked
-        self.reason = reason
-
-
 class Unreachable(Exception):
     """It may be reached, and is not there; `refused` where its port is closed."""
 
@@ -66,10 +57,16 @@ class Proxy(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """A connection; `proxy` where it leads to one that wants whole URLs."""
+    """A connection.
+
+    Attributes:
+        proxy: where it leads to one that wants whole URLs.
+        named: see `Relay.both`; `None` where no name was dialled.
+    """
 
     connection: Connection
     proxy: Proxy | None = None
+    named: Callable[[str | None], object] | None = None
 
 
 def host_addresses(host: str, port: int) -> list[Address]:
@@ -132,14 +129,17 @@ class Dialler:
         Raises:
             Refused: it may not.
         """
-        try:
-            host = self._names.host(self._presented(text))
-        except domains.PatternRefused as refused:
-            shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:_ASKED_LIMIT])
-            raise self.refuse(f"{shown}:{port}", refused.message) from None
+        host = self._names.host(self._form(text, port))
         if reason := self._rules.refusal(host, port):
             raise self.refuse(domains.spelled(host, port), reason)
         return host
+
+    def _form(self, text: str, port: int) -> str:
+        try:
+            return self._presented(text)
+        except domains.PatternRefused as refused:
+            shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:_ASKED_LIMIT])
+            raise self.refuse(f"{shown}:{port}", refused.message) from None
 
     async def open(self, text: str, port: int, *, plain: bool = False) -> Opened:
         """Connect to a host as a client presents it.
@@ -157,6 +157,7 @@ class Dialler:
         if self.closing:
             raise Unreachable("the task has ended")
         address = domains.is_address(host)
+        named = None if address or host == "localhost" else functools.partial(self._named, host, port)
         if address:
             self._guard(host, [host], port)
         if (proxy := self._proxy(host, port, plain=plain)) is not None:
@@ -171,12 +172,27 @@ class Dialler:
             except BaseException:
                 connection.close()
                 raise
-            return Opened(connection)
+            return Opened(connection, named=named)
         found = [_address(host, port)] if address else await self._addresses(host, port)
         if host != "localhost" and not address:
             passed = self._guard(host, [str(each[0]) for _, each in found], port)
             found = [each for each in found if str(each[1][0]) in passed]
-        return Opened(await self._connect(found))
+        return Opened(await self._connect(found), named=named)
+
+    def _named(self, host: str, port: int, name: str | None) -> None:
+        """Judge the name by which a client greets the server it reached as `host`.
+
+        Many names share a server, which goes by what it is called here.
+
+        Raises:
+            Refused: the task may not reach that name there, or it cannot be told.
+        """
+        if name is None:
+            raise self.refuse(domains.spelled(host, port), "what its server is called over TLS cannot be told")
+        if (named := self._form(name, port)) == host:
+            return
+        if reason := self._rules.refusal(named, port):
+            raise self.refuse(domains.spelled(named, port), f"{reason}: asked of {host} over TLS")
 
     def _guard(self, host: str, addresses: list[str], port: int) -> set[str]:
         """The addresses that may be dialled.

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 
 from sandbox.network import connects, socks
 from sandbox.network.connection import Connection
-from sandbox.network.dial import Dialler, Refused, Unreachable, host_addresses
+from sandbox.network.dial import Dialler, Unreachable, host_addresses
 from sandbox.network.interfaces import own_addresses
 from sandbox.network.names import Names
+from sandbox.network.policy import Refused
 from sandbox.network.ports import Ports
 from sandbox.network.relay import Relay
 from sandbox.network.rules import Rules
@@ -205,9 +206,7 @@ class Front:
             else:
                 with opened.connection:
                     await connection.send(asked.answer)
-                    if len(early) > asked.size:
-                        await opened.connection.send(early[asked.size :])
-                    await self._relay.both(connection, opened.connection)
+                    await self._relay.both(connection, opened.connection, early[asked.size :], opened.named)
                 return
         # half a tenth of a second, which a task that speaks no HTTP need not spend
         from sandbox.network.http import Client  # noqa: PLC0415
@@ -234,8 +233,7 @@ class Front:
             return
         with opened.connection:
             await connection.send(socks.answer(socks.SUCCEEDED))
-            await opened.connection.send(early)
-            await self._relay.both(connection, opened.connection)
+            await self._relay.both(connection, opened.connection, early, opened.named)
 
     async def _handshake(self, connection: Connection) -> tuple[socks.Target, bytes]:
         handshake = socks.Handshake(self._password)
@@ -255,7 +253,7 @@ class Front:
             connection.close(reset=True)
             return
         with opened.connection:
-            await self._relay.both(connection, opened.connection)
+            await self._relay.both(connection, opened.connection, named=opened.named)
 
     async def _stream_of_queries(self, connection: Connection) -> None:
         buffer = b""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import h11
 
-from sandbox.network.dial import Refused, Unreachable
-from sandbox.network.policy import NOT_ALLOWED
+from sandbox.network.dial import Unreachable
+from sandbox.network.policy import NOT_ALLOWED, Refused
 
 if TYPE_CHECKING:
     from sandbox.network.connection import Connection
@@ -211,8 +211,7 @@ class Client:
             data = self._http.send(h11.Response(status_code=200, headers=[], reason=b"Connection established"))
             await self._connection.send(data or b"")
             early, _ = self._http.trailing_data
-            await opened.connection.send(early)
-            await self._relay.both(self._connection, opened.connection)
+            await self._relay.both(self._connection, opened.connection, early, opened.named)
 
     async def _forward(
         self, request: h11.Request, opened: Opened, authority: str, path: str, upgrades: list[tuple[bytes, bytes]]

@@ -44,3 +44,12 @@ class Policy:
     unix_sockets: bool | tuple[str, ...] = ()
     own_sockets: tuple[str, ...] = ()
     upstream: Upstream = field(default_factory=Upstream)
+
+
+class Refused(Exception):
+    """The task may not reach it; `reason` says why, `asked` is what is reported."""
+
+    def __init__(self, asked: str, reason: str) -> None:
+        super().__init__(f"{asked}: {reason}")
+        self.asked = asked
+        self.reason = reason

@@ -1,0 +1,101 @@
+"""What a TLS client calls its server in its first message (RFC 8446, 6066), which is not encrypted yet; bytes alone."""
+
+from __future__ import annotations
+
+_RECORD, _MAJOR, _CLIENT_HELLO = 22, 3, 1
+_SERVER_NAME, _HOST_NAME = 0, 0
+_RECORD_LIMIT = (1 << 14) + 256
+#: The longest first message that is read; with post-quantum keys one has about two thousand bytes.
+LIMIT = 1 << 16
+
+
+class Malformed(ValueError):
+    """It begins as TLS does, and cannot be read."""
+
+
+def server_name(data: bytes) -> str | None:
+    """The name in the message that `data` begins with.
+
+    Returns:
+        Empty where it is no TLS or tells none; `None` when more bytes are needed to say.
+
+    Raises:
+        Malformed: it is TLS, and what the server is called cannot be told for certain.
+    """
+    if data[:1] not in {b"", bytes((_RECORD,))} or data[1:2] not in {b"", bytes((_MAJOR,))}:
+        return ""
+    message = _message(data)
+    if message is None:
+        return None
+    return _name(_Reader(message)) if message[0] == _CLIENT_HELLO else ""
+
+
+def _message(data: bytes) -> bytes | None:
+    """The first message, however many records it comes in; `None` while some of it is missing."""
+    found, at = bytearray(), 0
+    while True:
+        if len(found) >= 4:  # noqa: PLR2004  kind and length
+            size = 4 + int.from_bytes(found[1:4], "big")
+            if size > LIMIT:
+                raise Malformed("longer than any such message")
+            if len(found) >= size:
+                return bytes(found[:size])
+        if len(data) < at + 5:
+            return None
+        kind, major, length = data[at], data[at + 1], int.from_bytes(data[at + 3 : at + 5], "big")
+        if (kind, major) != (_RECORD, _MAJOR) or not 0 < length <= _RECORD_LIMIT:
+            raise Malformed("another record inside the message")
+        found += data[at + 5 : at + 5 + length]
+        at += 5 + length
+
+
+def _name(reader: _Reader) -> str:
+    reader.take(4 + 2 + 32)  # kind and length, version, random
+    for size in (1, 2, 1):  # session, ciphers, compression
+        reader.vector(size)
+    names: list[bytes] = []
+    extensions = _Reader(reader.vector(2) if reader else b"")
+    if reader:
+        raise Malformed("more than a message")
+    while extensions:
+        kind, body = extensions.number(2), _Reader(extensions.vector(2))
+        if kind != _SERVER_NAME:
+            continue
+        entries = _Reader(body.vector(2))
+        if body:
+            raise Malformed("more than a list of names")
+        while entries:
+            if entries.number(1) != _HOST_NAME:
+                raise Malformed("a name of another kind")
+            names.append(entries.vector(2))
+    if len(names) > 1:
+        raise Malformed("more than one name")
+    try:
+        return names[0].decode("ascii") if names else ""
+    except UnicodeDecodeError:
+        raise Malformed("a name that is none") from None
+
+
+class _Reader:
+    """Bytes from the front; whatever is shorter than it says is malformed."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def __bool__(self) -> bool:
+        return self._at < len(self._data)
+
+    def take(self, size: int) -> bytes:
+        taken = self._data[self._at : self._at + size]
+        if len(taken) < size:
+            raise Malformed("shorter than it says")
+        self._at += size
+        return taken
+
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size), "big")
+
+    def vector(self, size: int) -> bytes:
+        """What follows its own length in `size` bytes."""
+        return self.take(self.number(size))

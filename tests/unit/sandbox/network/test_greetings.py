@@ -1,0 +1,110 @@
+"""A name that is asked for over TLS behind another one is judged as that one is, before its server hears of it."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+
+import pytest
+
+from sandbox.network.policy import DENIED, NOT_ALLOWED
+from tests.support.fronts import SECONDS, Served, Server, all_of, echo, exactly
+from tests.support.greetings import greeting, recut
+
+HOSTS = {"web.test": ["127.0.0.1"], "also.test": ["127.0.0.1"]}
+
+
+def _hears(client: socket.socket, heard: list[bytes]) -> None:
+    while data := client.recv(1 << 16):
+        heard.append(data)
+        client.sendall(data)
+
+
+def _listed(port: int) -> list[str]:
+    return [f"web.test:{port}", f"also.test:{port}", f"127.0.0.1:{port}"]
+
+
+def _by_socks(served: Served, host: str, port: int) -> socket.socket:
+    client = socket.create_connection(("127.0.0.1", served.socks), SECONDS)
+    client.sendall(b"\5\1\0\5\1\0\3" + bytes((len(host),)) + host.encode() + port.to_bytes(2, "big"))
+    assert exactly(client, 12)[3] == 0
+    return client
+
+
+@pytest.mark.parametrize("name", ["web.test", "also.test", None])
+def test_the_dialled_name_another_listed_one_and_none_at_all_are_passed_on(name: str | None) -> None:
+    with Server(echo) as server, Served(_listed(server.port), hosts=HOSTS) as served:
+        data = greeting(name)
+        for client in (served.connect(f"web.test:{server.port}")[1], _by_socks(served, "web.test", server.port)):
+            with client:
+                # a byte at a time, as some clients cut theirs to be hard to read
+                for at in range(len(data)):
+                    client.sendall(data[at : at + 1])
+                assert exactly(client, len(data)) == data
+                client.sendall(b"the rest")
+                assert exactly(client, 8) == b"the rest"
+        assert served.reports == []
+
+
+@pytest.mark.parametrize("cuts", [[], [1], [3, 90, 200]])
+def test_a_name_that_is_not_listed_is_refused_and_its_server_hears_nothing(cuts: list[int]) -> None:
+    heard: list[bytes] = []
+    serves = Server(lambda client: _hears(client, heard))
+    with serves as server, Served(_listed(server.port), hosts=HOSTS) as served:
+        for client in (served.connect(f"web.test:{server.port}")[1], _by_socks(served, "web.test", server.port)):
+            with client:
+                client.sendall(recut(greeting("hidden.test"), cuts))
+                assert all_of(client) == b"<reset>"
+        assert served.reports == [(f"hidden.test:{server.port}", f"{NOT_ALLOWED}: asked of web.test over TLS")]
+    assert heard == []
+
+
+def test_a_name_that_is_denied_and_what_is_no_name_are_refused() -> None:
+    with Server(echo) as server:
+        allowed = [f"*.web.test:{server.port}", f"127.0.0.1:{server.port}"]
+        hosts = {"a.web.test": ["127.0.0.1"]}
+        with Served(allowed, ["ads.web.test"], hosts=hosts) as served:
+            for data in (greeting("ads.web.test"), greeting("b.web.test").replace(b"b.web.test", b"b.web\0test")):
+                _, client = served.connect(f"a.web.test:{server.port}")
+                with client:
+                    client.sendall(data)
+                    assert all_of(client) == b"<reset>"
+            assert served.reports == [
+                (f"ads.web.test:{server.port}", f"{DENIED}: asked of a.web.test over TLS"),
+                (f"b.web\\x00test:{server.port}", "a host holds no blank, control character, user, path or zone"),
+            ]
+
+
+def test_an_address_that_is_listed_may_be_called_anything() -> None:
+    with Server(echo) as server, Served([f"127.0.0.1:{server.port}"]) as served:
+        _, client = served.connect(f"127.0.0.1:{server.port}")
+        with client:
+            data = greeting("anything.test")
+            client.sendall(data)
+            assert exactly(client, len(data)) == data
+        assert served.reports == []
+
+
+def test_what_is_no_tls_and_a_server_that_speaks_first_are_waited_for_by_nobody() -> None:
+    def first(client: socket.socket) -> None:
+        client.sendall(b"220 hello")
+        echo(client)
+
+    with Server(first) as server, Served(_listed(server.port), hosts=HOSTS) as served:
+        for data in (b"\x16\3", b"\x16\4\1\0\5\1", b"\x15\3\1", b"SSH-2.0-x\r\n"):
+            _, client = served.connect(f"web.test:{server.port}")
+            with client:
+                assert exactly(client, 9) == b"220 hello"
+                client.sendall(data)
+                client.shutdown(socket.SHUT_WR)
+                assert all_of(client) == data
+        assert served.reports == []
+
+
+def test_a_real_handshake_ends_at_the_front() -> None:
+    context = ssl.create_default_context()
+    with Server(echo) as server, Served(_listed(server.port), hosts=HOSTS) as served:
+        _, client = served.connect(f"web.test:{server.port}")
+        with client, pytest.raises((ConnectionResetError, ssl.SSLError)):
+            context.wrap_socket(client, server_hostname="hidden.test")
+        assert [asked for asked, _ in served.reports] == [f"hidden.test:{server.port}"]
