@@ -23,7 +23,7 @@ from sandbox.planning.names import Granted
 from sandbox.running import Attempt, Report
 from sandbox.secrets import masker
 from sandbox.streams import Stream
-from sandbox.tools import find_bwrap
+from sandbox.tools import check_bwrap, find_bwrap
 
 if TYPE_CHECKING:
     import socket
@@ -133,7 +133,9 @@ class Run:
         if not os.path.isdir(cwd):
             raise NotStarted(f"the working directory {cwd} is gone", hint="restore it, or run the task elsewhere")
         executable(self._command, self._options.get("env") or {})
-        self._base = Base(find_bwrap(os.environ.get("PATH", ""), self._request.workspace_root), nested)
+        bwrap = find_bwrap(os.environ.get("PATH", ""), self._request.workspace_root)
+        check_bwrap(bwrap)
+        self._base = Base(bwrap, nested)
         tracer = observing.strace(self._request.workspace_root, self._session.machine) if observer == "strace" else ""
         staging.sweep(self._request.workspace_root)
         temporary_directory = temporary.make(facts.temp_root)

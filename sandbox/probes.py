@@ -6,7 +6,6 @@ import contextlib
 import os
 import platform
 import re
-import stat
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from sandbox import machine, namespaces, temporary
 from sandbox.errors import SandboxError
 from sandbox.host import temp_root
-from sandbox.tools import find_bwrap, find_strace
+from sandbox.tools import check_bwrap, find_bwrap, find_strace
 
 #: `--disable-userns` came with it.
 OLDEST_BWRAP = (0, 8)
@@ -84,9 +83,10 @@ def _bwrap() -> Probe:
     if _version(said) < OLDEST_BWRAP:
         cause = "before 0.8 a task could make user namespaces of its own"
         return Probe(name=name, ok=False, found=found, cause=cause, fix="install bubblewrap 0.8 or later")
-    if os.stat(path).st_mode & stat.S_ISUID:
-        cause = "bubblewrap is setuid root, and its namespaces then belong to root"
-        return Probe(name=name, ok=False, found=found, cause=cause, fix=f"chmod u-s {path}")
+    try:
+        check_bwrap(path)
+    except SandboxError as error:
+        return Probe(name=name, ok=False, found=found, cause=error.message, fix=error.hint)
     return Probe(name=name, ok=True, found=found)
 
 

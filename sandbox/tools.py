@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from sandbox.errors import Unavailable
 
@@ -34,6 +35,17 @@ def find_bwrap(path: str, workspace: str) -> str:
             "bubblewrap (bwrap) is not installed", hint="apt install bubblewrap, dnf install bubblewrap, ..."
         )
     return found
+
+
+def check_bwrap(path: str) -> None:
+    """Refuse a bubblewrap that cannot build what a warden enters.
+
+    Raises:
+        Unavailable: it is setuid.
+    """
+    if os.getuid() != 0 and os.stat(path).st_mode & stat.S_ISUID:
+        why = f"bubblewrap ({path}) is setuid, and its namespaces then belong to its owner"
+        raise Unavailable(why, hint=f"chmod u-s {path}")
 
 
 def _find(name: str, path: str, workspace: str) -> str:

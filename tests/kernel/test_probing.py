@@ -84,14 +84,18 @@ def test_a_bubblewrap_that_hangs_up_without_a_word_is_still_a_refusal(tmp_path: 
     assert told.report["available"] is False
 
 
-@ROOT
-def test_a_setuid_bubblewrap_is_named_with_its_remedy(tmp_path: Path) -> None:
+def test_a_setuid_bubblewrap_is_refused_with_its_remedy_and_no_matter_to_root(tmp_path: Path) -> None:
     copy = tmp_path / "bwrap"
     shutil.copy(bwrap(), copy)
     copy.chmod(0o4755)
-    told = tell(tmp_path, *shell(f"mount --bind {copy} {bwrap()}", "--mount"))
+    told = tell(tmp_path, *inside("--bind", str(copy), bwrap()))
+    if IS_ROOT:
+        assert told.passed
+        return
+    assert told.refused.startswith(f"bubblewrap ({bwrap()}) is setuid")
+    assert told.refused.endswith(f"\nhint: chmod u-s {bwrap()}")
     found = told.probe("bubblewrap")
-    assert (found["ok"], found["fix"]) == (False, f"chmod u-s {bwrap()}")
+    assert (found["ok"], found["fix"], told.report["fix"]) == (False, f"chmod u-s {bwrap()}", found["fix"])
 
 
 # user namespaces
@@ -351,6 +355,55 @@ def test_doctor_and_run_exit_with_what_the_machine_lacks(tmp_path: Path) -> None
 
 
 # the memo
+
+
+_AT_ONCE = """
+import json, sys, threading
+sys.path[:0] = json.loads(sys.argv[1])
+import sandbox
+root = sys.argv[2]
+config = sandbox.ResolvedSandboxConfig(platform="linux", workspace=root, project=root)
+with sandbox.Session() as session:
+    request, refusals = session.request(config, workspace_root=root), []
+    def run():
+        refusals.append(session.run(request, command="true").refusals)
+    for _ in range(2):
+        threads = [threading.Thread(target=run) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    before = open(sys.argv[3]).read().count("asked")
+    session.reset()
+    run()
+print(json.dumps([refusals, before, open(sys.argv[3]).read().count("asked")]))
+"""
+
+
+def test_tasks_that_cannot_start_ask_the_machine_once_between_them(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    old = program(
+        tmp_path / "bwrap",
+        (
+            f'[ "$1" = --version ] && echo asked >>{log} && exec echo bubblewrap 0.6.1',
+            'echo "bwrap: Unknown option --disable-userns" >&2; exit 1',
+        ),
+    )
+    (tmp_path / "ws").mkdir()
+    words = (json.dumps([str(REPOSITORY), *sys.path]), str(tmp_path / "ws"), str(log))
+    done = subprocess.run(
+        (*inside("--ro-bind", str(old), bwrap()), sys.executable, "-c", _AT_ONCE, *words),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+        env={**os.environ, "VX_TMPDIR": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    refusals, asked, after_reset = json.loads(done.stdout)
+    assert len(refusals) == 11
+    assert {one.endswith("\nhint: install bubblewrap 0.8 or later") for (one,) in refusals} == {True}
+    assert (asked, after_reset) == (1, 2)
 
 
 def test_ten_threads_that_ask_at_once_get_one_verdict_a_mode() -> None:
