@@ -295,13 +295,18 @@ def drop_every_capability(*, but: int | None = None) -> None:
     for capability in range(last_capability() + 1):
         if capability != but:
             _checked(int(_libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)), "dropping a capability")
-    _checked(int(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)), "clearing ambient capabilities")
+    pass_on_no_capability()
     header = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
     kept = 0 if but is None else 1 << but
     sets = struct.pack("<6I", kept, kept, kept, 0, 0, 0)
     _checked(int(_libc.capset(header, sets)), "dropping capabilities")
     if but is not None:
         _checked(int(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, but, 0, 0)), "keeping a capability")
+
+
+def pass_on_no_capability() -> None:
+    """Programs this process executes get none of its capabilities, unless it is root's."""
+    _checked(int(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)), "clearing ambient capabilities")
 
 
 def give_up_privileges() -> None:

@@ -51,6 +51,8 @@ def main(descriptor: int) -> None:
         signal.signal(number, signal.SIG_DFL)
     # a warden that is killed while bubblewrap starts leaves a child of that, which waits for its parent for ever
     kernel.become_subreaper()
+    # bubblewrap refuses to start with some, unless it is root who starts it
+    kernel.pass_on_no_capability()
     requests.send(b"ready")
     building.task_filter("writes")
     building.task_filter("all")

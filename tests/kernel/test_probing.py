@@ -144,6 +144,13 @@ def test_an_ordinary_user_needs_no_capability(tmp_path: Path) -> None:
     assert tell(tmp_path, "setpriv", "--bounding-set=-all", "--inh-caps=-all").passed
 
 
+@USER
+def test_capabilities_an_ordinary_user_has_are_in_nobodys_way(tmp_path: Path) -> None:
+    # as of a container's runner that is given some: bubblewrap itself refuses to start with them
+    told = tell(tmp_path, "bwrap", "--unshare-user", "--cap-add", "ALL", "--dev-bind", "/", "/", "--")
+    assert told.passed == told.report["observer"]
+
+
 # /proc
 
 
