@@ -36,8 +36,9 @@ def connect():
         s = socket.create_connection(("127.0.0.1", 3128))
         s.sendall(b"CONNECT %s:%d HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n" % (host.encode(), port))
         head = b""
+        # a server speaks when it was spoken to: there is nothing behind it yet
         while not head.endswith(b"\\r\\n\\r\\n"):
-            head += s.recv(1)
+            head += s.recv(4096)
         assert b" 200 " in head, head
         return s
     return socket.create_connection((host, port))
