@@ -10,6 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Never
 
+# of a closed stream nobody reads
+sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  for as long as the process lives
+sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  the same
 # what cannot be encoded is escaped rather than raised: names are bytes, and any can be printed
 for _stream in (sys.stdout, sys.stderr):
     _reconfigure = getattr(_stream, "reconfigure", None)
@@ -25,17 +28,17 @@ def main(words: list[str] | None = None) -> int:
     """
     words = sys.argv[1:] if words is None else words
     try:
-        status = _carry_out(words)
-        sys.stdout.flush()
+        return _carry_out(words)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # whoever read us has gone; the interpreter must not try to flush into it again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # whoever read us has gone
+        from vxconf.cli import discard  # noqa: PLC0415  it is loaded: somebody has written
+
+        discard()
         return 141
     except Exception as fault:  # noqa: BLE001  the one guard: whatever was not foreseen is told in one line
         return _unforeseen(fault, words)
-    return status
 
 
 def program() -> Never:
@@ -53,7 +56,7 @@ def program() -> Never:
 
 
 def _carry_out(words: list[str]) -> int:
-    from vxconf.cli import USAGE, UsageError, dispatch, err  # noqa: PLC0415  inside the guard
+    from vxconf.cli import USAGE, Unwritten, UsageError, discard, dispatch, err, flush  # noqa: PLC0415  inside the guard
     from vxconf.fastpath import check_arguments, defer, defer_for_check  # noqa: PLC0415
 
     defer("inspect")
@@ -62,13 +65,20 @@ def _carry_out(words: list[str]) -> int:
         arguments = check_arguments(words)
         if arguments is not None:
             defer_for_check()
-            return dispatch("check", arguments)
-        from vxconf.cli.app import carry_out  # noqa: PLC0415  loads typer
+            status = dispatch("check", arguments)
+        else:
+            from vxconf.cli.app import carry_out  # noqa: PLC0415  loads typer
 
-        return carry_out(words)
+            status = carry_out(words)
+        flush()
     except UsageError as fault:
         err(f"error: {fault}\n")
         return USAGE
+    except Unwritten as fault:
+        discard()
+        err(f"error: {fault}\n")
+        return _not_done(words)
+    return status
 
 
 def _unforeseen(fault: Exception, words: list[str]) -> int:
@@ -79,11 +89,15 @@ def _unforeseen(fault: Exception, words: list[str]) -> int:
     first = str(fault).partition("\n")[0]
     if isinstance(fault, MemoryError):
         sys.stderr.write("error: no memory is left, free some or raise the limit of it (ulimit -v)\n")
-        return 125 if "run" in words else 2
+        return _not_done(words)
     sys.stderr.write(
         f"error: unexpected {type(fault).__name__}{': ' + first if first else ''}; this is a mistake in vxconf, "
         "set VXCONF_DEBUG=1 to see where\n"
     )
+    return _not_done(words)
+
+
+def _not_done(words: list[str]) -> int:
     return 125 if "run" in words else 2
 
 

@@ -155,21 +155,27 @@ def _block(task: Task, block: SandboxModel, document: Document, platforms: Itera
 
 def _is_made(workspace: Workspace, path: str) -> bool:
     """Whether a task of the project a path is in may write it, or names it as an output."""
-    from sandbox import globs, paths  # noqa: PLC0415  only a missing path comes here
+    from sandbox import paths  # noqa: PLC0415  only a missing path comes here
 
     directory = workspace.index.enclosing(path)
     if directory is None:
         return False
-    for task in workspace.project_at(directory).tasks:
+    places, above = workspace.project_at(directory).made
+    return path in above or path in places or any(holder in places for holder in paths.parents(path))
+
+
+def places_made(project: Project) -> Iterator[str]:
+    """Where each grant to write and each output pattern of a project begins, canonical or as it is spelled."""
+    from sandbox import globs, paths  # noqa: PLC0415  only for a missing path
+
+    directory = project.directory
+    for task in project.tasks:
         judged, model = task.judged("linux"), task.model
         written = judged.resolution.config.allow_write if judged is not None else ()
         cache = model.cache if model is not None else None
         made = [paths.join(globs.escape(directory), glob) for glob in (cache.output_files if cache is not None else ())]
         for grant in map(globs.collapse, (*written, *made)):
-            base = globs.literal_base(grant) if globs.has_wildcard(grant) else globs.unescape(grant).rstrip("/")
-            if paths.at_or_under(path, base) or paths.at_or_under(base, path):
-                return True
-    return False
+            yield globs.literal_base(grant) if globs.has_wildcard(grant) else globs.unescape(grant).rstrip("/") or "/"
 
 
 def _has_grants(block: SandboxModel) -> bool:

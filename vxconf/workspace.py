@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from sandbox import paths
 from sandbox.host import Snapshot, home_directory, host_facts
 from sandbox.light import cached_property, replace
 from vxconf.loading import Known, Loaded, config_file, load_file, unloaded
@@ -254,6 +255,14 @@ class Project:
     def models(self) -> dict[str, TaskModel]:
         """What its file says of each task without a mistake."""
         return {model.name: model for model in self.loaded.model.tasks} if self.loaded is not None else {}
+
+    @cached_property
+    def made(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The places its tasks write or name as outputs, and the directories those are in."""
+        from vxconf.checking import places_made  # noqa: PLC0415  only what names a missing path asks
+
+        places = frozenset(places_made(self))
+        return places, frozenset(above for place in places for above in paths.parents(place))
 
     def setting(self, platform: Platform) -> Setting:
         """What its blocks are judged against.

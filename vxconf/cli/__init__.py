@@ -22,6 +22,13 @@ class UsageError(Exception):
     """Wrong usage: one line, status 2."""
 
 
+class Unwritten(Exception):
+    """Data that could not be put where it was to go, a full disk for one."""
+
+    def __init__(self, fault: OSError) -> None:
+        super().__init__(f"standard output cannot be written: {(fault.strerror or str(fault)).lower()}")
+
+
 def dispatch(name: str, arguments: Arguments) -> int:
     """Carries out a command; its exit status."""
     directories = arguments.get("C")
@@ -42,12 +49,37 @@ def dispatch(name: str, arguments: Arguments) -> int:
 
 def out(text: str) -> None:
     """Data."""
-    sys.stdout.write(text)
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        raise
+    except OSError as fault:
+        raise Unwritten(fault) from None
+
+
+def flush() -> None:
+    """Sees all data off."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as fault:
+        raise Unwritten(fault) from None
+
+
+def discard() -> None:
+    """Lets nobody try again to write what could not be written, the interpreter at its end for one."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def err(text: str) -> None:
-    """Everything else."""
-    sys.stderr.write(text)
+    """Everything else; where nobody can be told, nobody is."""
+    try:
+        sys.stderr.write(text)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        pass
 
 
 def is_coloured(stream: object) -> bool:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from sandbox import light
 from sandbox.host import home_directory
 from vxconf.checking import PLATFORMS, check_project, workspace_diagnostics
-from vxconf.cli import FOUND, OK, err, is_coloured, out
+from vxconf.cli import FOUND, OK, UsageError, err, is_coloured, out
 from vxconf.cli.sharing import shared
 from vxconf.diagnostics import Diagnostic, Place, Severity
 from vxconf.loading import load_file, load_text, whole_file
 from vxconf.projects import TooManyDirectories
-from vxconf.roots import CONFIG_NAMES, RootFinder
+from vxconf.roots import CONFIG_NAMES, RootFinder, has_config
 from vxconf.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def main(arguments: Arguments) -> int:
     checker = Checker(tuple(platform for platform in PLATFORMS if named in {"all", platform}))
     paths = arguments["paths"]
     if isinstance(arguments["stdin_filename"], str):
-        checker.standard_input(arguments["stdin_filename"], sys.stdin.buffer.read())
+        checker.standard_input(arguments["stdin_filename"], _standard_input())
     elif isinstance(paths, list) and paths:
         for path in paths:
             checker.path(path)
@@ -70,7 +70,7 @@ class Checker:
         self._finder = RootFinder(home_directory())
         self._seen: set[str] = set()
         # what is said of workspaces, and between it the projects to judge, each with the name its file was given
-        self._order: list[Diagnostic | tuple[Project, str]] = []
+        self._order: list[Diagnostic | tuple[Project, str | None]] = []
         self.found: list[Diagnostic] = []
         self.sources: dict[str, str] = {}
         self.files = 0
@@ -78,7 +78,9 @@ class Checker:
 
     def path(self, path: str, *, whole: bool = False) -> None:
         """A file, a directory, or with `whole` the workspace a directory is in."""
-        if os.path.isdir(path):
+        misnamed = os.path.basename(path) in CONFIG_NAMES and not has_config(path)
+        # a directory of a task file's name stands where one should: that is said of it
+        if os.path.isdir(path) and not misnamed:
             self._directory(os.path.realpath(path), whole=whole)
         elif os.path.basename(path) == "workspace.toml" and os.path.basename(os.path.dirname(path)) == ".vx":
             # reported with the workspace itself
@@ -92,7 +94,7 @@ class Checker:
         if project is not None:
             absolute = os.path.join(project.directory, os.path.basename(path))
             project.loaded = load_text(raw, path=absolute, file=os.path.normpath(path))
-            self._order.append((project, ""))
+            self._order.append((project, None))
 
     def finish(self) -> None:
         """Judges everything that was named."""
@@ -110,9 +112,9 @@ class Checker:
                     self.found += map(_diagnostic, found)
                     self.sources[file] = text
 
-    def _judged(self, named: tuple[Project, str]) -> _Result | None:
+    def _judged(self, named: tuple[Project, str | None]) -> _Result | None:
         project, path = named
-        loaded = self._loaded(project, path) if path else project.loaded
+        loaded = project.loaded if path is None else self._loaded(project, path)
         if loaded is None:
             return None
         found = check_project(project, self._platforms)
@@ -148,7 +150,7 @@ class Checker:
             return
         for project in (start, *below):
             # a project may be the root of a workspace of its own
-            self._order.append((self._workspace(project).project_at(project), ""))
+            self._order.append((self._workspace(project).project_at(project), None))
 
     def _project_of(self, path: str) -> Project | None:
         """The project a file stands for, `None` when it was looked at already."""
@@ -182,6 +184,15 @@ class Checker:
     def _name(self, path: str) -> str:
         # most of what is checked is below, and both are canonical
         return path[len(self._below) :] if path.startswith(self._below) else os.path.relpath(path, self._cwd)
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise UsageError("standard input is closed: pipe the text into it, or name the file alone")
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as fault:
+        raise UsageError(f"standard input cannot be read: {(fault.strerror or str(fault)).lower()}") from None
 
 
 def _fresh(workspace: Workspace, directory: str) -> Project:
