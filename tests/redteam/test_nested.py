@@ -102,6 +102,7 @@ def test_everything_else_is_as_in_a_full_sandbox(root: Path, observer: str) -> N
     runs = {
         "granted": "cat lib/given; echo made > out/made; echo $$ >/dev/null; cat ../note 2>&1",
         "hidden": "cat hidden || true",
+        "through": "cat /proc/self/cwd/hidden || true",
         "written": "echo x > lib/new || true",
         "outside": "echo x > /etc/new || echo x > /proc/sys/vm/new || true",
         "network": f"{dial} || true",
@@ -121,9 +122,10 @@ def test_everything_else_is_as_in_a_full_sandbox(root: Path, observer: str) -> N
         return [(one["kind"], one["target"]) for one in results[name]["violations"]]
 
     assert violated("hidden") == [("read", "hidden")]
+    assert violated("through") == [("read", "/proc/self/cwd/hidden")]
     assert violated("written") == [("write", "lib/new")]
     assert violated("network") == [("network", "192.0.2.1:80")]
-    assert {results[name]["exit_code"] for name in ("hidden", "written", "network")} == {1}
+    assert {results[name]["exit_code"] for name in ("hidden", "through", "written", "network")} == {1}
     full = {"filesystem": "full", "network": "full", "sockets": "full"}
     for result in results.values():
         assert {key: result["protections"][key] for key in full} == full
