@@ -289,7 +289,8 @@ class Tracer:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
         self._tell(parser.finish())
-        why = "" if parser.ended else "strace did not see the command end"
+        # the command may end at once of what the kernel answers without a tracer, before this is read
+        why = "" if parser.ended else "strace did not see the command end" if self._open else self.lost
         if words := self._heard():
             why = f"strace said: {words}"
         self._recorder.incomplete = self._recorder.incomplete or why or parser.incomplete

@@ -25,6 +25,7 @@ from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Star
 from sandbox.linux.numbers import ARCHITECTURES
 from sandbox.linux.observe import Recorder
 from sandbox.linux.prepared import received
+from sandbox.linux.watching import Watching
 
 if TYPE_CHECKING:
     import socket
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from sandbox.linux.wake import Wake
 
 _SETUP_SECONDS = 30.0
+# of what strace has written
+_REST_SECONDS = 0.002
 # for process 1 to end what is inside, and to wait for it
 _BURIAL_SECONDS = 5.0
 # what process 1 said before it closed a door may be heard a little later
@@ -98,14 +101,13 @@ class Warden:
             executed=spec.executed,
             holding=self._holding,
         )
-        self._poll = select.poll()
-        self._watched: dict[int, Callable[[int], object]] = {}
+        self._watching = Watching()
         self._front = Front(
             spec.network,
             prepared.anchor.inside,
             self._recorder,
-            watch=self.watch,
-            unwatch=self.unwatch,
+            watch=self._watching.watch,
+            unwatch=self._watching.unwatch,
             wake=wake.ring,
         )
         self._front.take([listener.detach() for listener in published])
@@ -143,9 +145,9 @@ class Warden:
         """Serve until everything inside is gone, and report."""
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        self.watch(self._link.fileno(), lambda _: self._hear_inside())
-        self.watch(self._control.fileno(), lambda _: self._hear_executor())
-        self.watch(self._wake.descriptor, lambda _: self._reap())
+        self._watching.watch(self._link.fileno(), lambda _: self._hear_inside())
+        self._watching.watch(self._control.fileno(), lambda _: self._hear_executor())
+        self._watching.watch(self._wake.descriptor, lambda _: self._reap())
         self._greet()
         self._reap()  # what ended before this loop began rang for nobody
         while self._usage is None and self._failure is None:
@@ -153,37 +155,23 @@ class Warden:
         self._finish()
 
     def _turn(self) -> None:
-        timeout = max(0.0, self._deadline - time.monotonic()) * 1000 if self._deadline else None
-        events = self._poll.poll(timeout)
-        if not events and self._deadline and time.monotonic() >= self._deadline:
+        left = max(0.0, self._deadline - time.monotonic()) if self._deadline else None
+        if not self._watching.wait(left) and self._deadline and time.monotonic() >= self._deadline:
             self._overdue()
-        for fd, event in events:
-            if handler := self._watched.get(fd):
-                handler(event)
         self._front.ask()
         if accesses := self._recorder.drain():
             send(self._control, Seen(accesses=accesses))
-
-    def watch(self, descriptor: int, handler: Callable[[int], object]) -> None:
-        """Have `handler` called with the poll's event whenever there is something to read; it must not block."""
-        self._watched[descriptor] = handler
-        self._poll.register(descriptor, select.POLLIN)
-
-    def unwatch(self, descriptor: int) -> None:
-        """No longer, if it was; before the descriptor is closed."""
-        if self._watched.pop(descriptor, None) is not None:
-            self._poll.unregister(descriptor)
 
     def _open_door(self, descriptor: int) -> None:
         def serve(event: int) -> None:
             if not self._doors.serve(descriptor, event):
                 self._lose_door(descriptor)
 
-        self.watch(descriptor, serve)
+        self._watching.watch(descriptor, serve)
 
     def _lose_door(self, descriptor: int) -> None:
         """A door closes by itself after process 1 has told of the command's end; before that somebody closed it."""
-        self.unwatch(descriptor)
+        self._watching.unwatch(descriptor)
         end = time.monotonic() + _LAST_WORD_SECONDS
         while self._outcome is None and self._link_open and (left := end - time.monotonic()) > 0:
             if not self._hear_inside():
@@ -265,7 +253,7 @@ class Warden:
         if not word:
             if self._link_open:
                 self._link_open = False
-                self.unwatch(self._link.fileno())
+                self._watching.unwatch(self._link.fileno())
             return False
         kind, _, rest = word.partition(b" ")
         if self._armed:
@@ -336,14 +324,17 @@ class Warden:
             return False
 
         def serve(_: int) -> None:
-            if not tracer.serve():
-                self.unwatch(trace)
+            if tracer.serve():
+                # strace writes line by line
+                self._watching.rest(trace, _REST_SECONDS)
+            else:
+                self._watching.unwatch(trace)
                 if not tracer.ended and self._outcome is None:
                     # what it does from now on nobody sees, and every watched call of it fails
                     self._recorder.incomplete = self._recorder.incomplete or tracer.lost
                     self._end_first()
 
-        self.watch(trace, serve)
+        self._watching.watch(trace, serve)
         return True
 
     def _greet(self) -> None:

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+# every bench takes seconds, and more of them where others share the processors
+pytestmark = pytest.mark.timeout(600)
+
 BENCHES = Path(__file__).resolve().parents[1] / "bench"
 _RATIO = re.compile(r"^.+ [0-9.]+x  ?.*\(.+ ms.+\)", re.MULTILINE)
 _SPEED = re.compile(r"^.+ [0-9,]+ (?:lines|connections)/s", re.MULTILINE)
@@ -24,7 +27,7 @@ def _printed(bench: str) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=500,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
