@@ -282,7 +282,10 @@ class Session:
         """A failure that is the machine's, with its cause and its remedy."""
         if error.hint != ASK:
             return error
-        report = self.probe(weaker=weaker)
+        try:
+            report = self.probe(weaker=weaker)
+        except (OSError, MemoryError, RuntimeError):  # there is too little left to ask with
+            return error
         if report.available or not report.cause:
             return error
         return NotStarted(f"{error.message}: {report.cause}", hint=report.fix)
