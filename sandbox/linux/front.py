@@ -73,7 +73,7 @@ class Front:
         self._wanted: deque[tuple[tuple[str, int], LockType]] = deque()
         self._waiting: list[tuple[tuple[str, int], LockType]] = []
         self._lettered: set[str] = set()
-        self._closing = False
+        self._started = self._closing = False
 
     def name(self, address: str) -> str:
         """The name a stand-in address is for, or the address; from any thread."""
@@ -159,8 +159,9 @@ class Front:
                 return
 
     def _start(self) -> None:
-        if self._link is not None:
+        if self._started:
             return
+        self._started = True
         try:
             self._spawn()
         except OSError as error:

@@ -22,6 +22,8 @@ from sandbox.network.front import Front
 from sandbox.network.loop import Loop
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sandbox.network.policy import Policy
 
 
@@ -59,7 +61,7 @@ def main() -> None:
         inside=lambda family: opener.sock(asked, family),
     )
     front.take(listeners)
-    loop.spawn(_hear(loop, link, front))
+    loop.spawn(_hear(loop, link, front, failed))
     loop.run()
     settled = front.settle()
     with contextlib.suppress(OSError):
@@ -90,7 +92,7 @@ def _given(link: socket.socket) -> tuple[Policy, int, list[socket.socket]]:
     return policy, fds[1], [socket.socket(fileno=fd) for fd in listeners]
 
 
-async def _hear(loop: Loop, link: socket.socket, front: Front) -> None:
+async def _hear(loop: Loop, link: socket.socket, front: Front, failed: Callable[[Exception], None]) -> None:
     """Listen where the warden wants it, until it says that the task has ended."""
     loop.watch(link.fileno())
     while True:
@@ -105,5 +107,9 @@ async def _hear(loop: Loop, link: socket.socket, front: Front) -> None:
             if not word:
                 os._exit(0)
             address, port = json.loads(word)
-            listens = "yes" if front.listen_at(address, port) else ""
+            listens = ""
+            try:
+                listens = "yes" if front.listen_at(address, port) else ""
+            except OSError as error:
+                failed(error)
             link.send(json.dumps(("listening", address, str(port), listens)).encode())

@@ -82,7 +82,13 @@ def kill(pid: int) -> None:
         os.close(handle)
 
 
-@pytest.mark.parametrize(("victim", "later"), [(0, ""), (1, "ask('b.listed.test')")])
+_DIAL = """
+try: socket.create_connection(where, 60); print("connected")
+except ConnectionRefusedError: print("refused")
+"""
+
+
+@pytest.mark.parametrize(("victim", "later"), [(0, ""), (1, "ask('b.listed.test')"), (0, _DIAL), (1, _DIAL)])
 def test_a_task_that_lost_its_front_or_its_opener_is_no_pass_and_others_do_not_notice(
     box: Box, victim: int, later: str
 ) -> None:
@@ -97,12 +103,13 @@ def test_a_task_that_lost_its_front_or_its_opener_is_no_pass_and_others_do_not_n
 
         result = dial(
             box,
-            f"ask('a.listed.test'); go_on()\n{later}",
+            f"where = (socket.gethostbyname('a.listed.test'), 5432); go_on()\n{later}",
             "*.listed.test",
             session=session,
             on_stdout=when_ready(act, box),
         )
         assert len(found) == 2, found
+        assert result.stdout == b"ready\n" + (b"refused\n" if later == _DIAL else b""), shown(result)
         assert (result.exit_code != 0, result.trace) == (True, "partial"), shown(result)
         assert "front" in result.trace_reason, shown(result)
         other = dial(box, f"print(connect('127.0.0.1:{server.port}'))", f"127.0.0.1:{server.port}", session=session)
