@@ -57,6 +57,8 @@ def main(handover: socket.socket, base: Base, *, supervisor: int, spare: bool) -
             raise prepared  # noqa: TRY301  said below, as every other
         _serve(handover, control, stdio, prepared, wake)
         code = 0
+        # the executor goes first: all this process has left to do is to be taken down
+        os.sched_yield()
     except NotStarted as error:
         _fail(control or _taken(handover, spare=spare), error.message, error.hint, masked=isinstance(error, Masked))
     except BaseException as error:  # noqa: BLE001  the executor must hear of whatever it is

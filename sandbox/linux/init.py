@@ -106,6 +106,8 @@ def _end_rest(link: socket.socket) -> None:
     with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
+    # who reads the command's streams reads them to their end
+    os.closerange(0, _FIRST_FREE)
     own, rest = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = own.ru_utime + own.ru_stime + rest.ru_utime + rest.ru_stime
     _tell(link, b"gone " + USAGE.pack(cpu, max(own.ru_maxrss, rest.ru_maxrss)))

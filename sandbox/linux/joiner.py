@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _NEST = "/dev/.vx"
 _TOP = "/dev/.vx-root"
 _NOWHERE = "/dev/.vx-nowhere"
-# of the descriptors a process may have, kept for everything but copied files
+_NEVER_READ_ONLY = ("/", "/dev")
+# of the descriptors a process may have, kept for everything but copies
 _SPARE_DESCRIPTORS = 128
 
 
@@ -95,14 +96,14 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
     fresh = {op.path: kernel.clone_tree(kernel.AT_FDCWD, op.path) for op in operations if isinstance(op, Fresh)}
     os.mkdir(_NEST, 0o755)
     # what needs the mask comes after, so that whoever answers it can get ready meanwhile
-    files = _Files(operations, sources, top)
+    readable = _Readable(operations, sources, top)
     kernel.attach_mount_at(nest(), _NEST)
     shown = os.open(_NEST, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
     if top:
         # a copy: below the nest itself nothing may be mounted, or what is taken from there would be that
         os.mkdir(top, 0o755)
         _attach(kernel.clone_tree(shown, "."), top)
-    _place_all(operations, shown, sources, writable | fresh, files)
+    _place_all(operations, shown, sources, writable | fresh, readable)
     os.close(shown)
     sources.close()
     kernel.detach(_NEST)
@@ -120,21 +121,21 @@ def rehearse() -> None:
     file = Bind(path="/etc/passwd", origin=origin, directory=False)
     root = os.open("/", os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
     sources = _Sources(root)
-    files = _Files((), sources, _NOWHERE)
+    readable = _Readable((), sources, _NOWHERE)
     with contextlib.suppress(OSError):
         learning.learn((Seal(path=file.path, origin=origin), Seal(path="/etc/group", origin=origin)), root)
     with contextlib.suppress(OSError):
         _attach(_read_only(directory, sources), _NOWHERE)
     with contextlib.suppress(OSError):  # it insists on what is read-only, and nothing is yet
-        files.attach(file)
+        readable.attach(file)
     with contextlib.suppress(OSError):
         _lay_over(Seal(path=file.path, origin=origin), root, _NOWHERE)
-    files.close()
+    readable.close()
     sources.close()
 
 
 def _place_all(
-    operations: tuple[Operation, ...], shown: int, sources: _Sources, taken: dict[str, int], files: _Files
+    operations: tuple[Operation, ...], shown: int, sources: _Sources, taken: dict[str, int], readable: _Readable
 ) -> None:
     """Attach every mount of the plan.
 
@@ -143,10 +144,10 @@ def _place_all(
         shown: the mount that holds what covers show.
         sources: for binds that are not in `taken`, which are attached read-only.
         taken: mounts by path that were copied while they could be written.
-        files: the files bound read-only, which it attaches where the new root is.
+        readable: what is bound read-only, which it attaches where the new root is.
     """
     learning.learn(operations, shown)
-    top = files.top
+    top = readable.top
     # a copy of a directory takes along what lies over it: a cover that a bind hides whole would hide the bind instead
     whole = {op.path for op in operations if isinstance(op, Bind)}
     for op in operations:
@@ -155,15 +156,15 @@ def _place_all(
                 _attach(kernel.clone_tree(shown, op.path.lstrip("/")), top + op.path)
         elif isinstance(op, Fresh):
             _attach(taken[op.path], top + op.path)
-        elif isinstance(op, Bind) and files.holds(op):
-            files.attach(op)
+        elif isinstance(op, Bind) and readable.holds(op):
+            readable.attach(op)
         elif isinstance(op, Bind):
             tree = taken[op.path] if op.path in taken else _read_only(op, sources)
             if tree >= 0:
                 _attach(tree, top + op.path)
         elif isinstance(op, (Empty, Seal, Absent)) and op.laid_over:
             _lay_over(op, shown, top)
-    files.close()
+    readable.close()
 
 
 def _read_only(op: Bind, sources: _Sources) -> int:
@@ -182,13 +183,14 @@ def _forgive(op: Bind, error: Vanished) -> None:
         raise error
 
 
-class _Files:
-    """Files bound read-only: of these there may be thousands, so what they share is done once a directory.
+class _Readable:
+    """What is bound read-only: of files there may be thousands, so what they share is done once a directory.
 
-    A copy of a read-only mount is read-only, so these need no attributes of their own; what lies in /dev does.
+    A copy of a read-only mount is read-only, so these need no attributes of their own; what lies in /dev does. They are
+    copied before anything is attached, as long as there are descriptors.
 
     Args:
-        operations: the plan; as many of its files as descriptors allow are copied at once.
+        operations: the plan.
         sources: everything there being read-only but /dev.
         top: where the new root is, empty for the present one.
     """
@@ -199,12 +201,14 @@ class _Files:
         self._source = _Directory()
         self._target = _Directory()
         held = [op for op in operations if isinstance(op, Bind) and self.holds(op)]
+        # beyond the descriptors only files can wait: a copy of a directory takes along what lies over it
+        held.sort(key=lambda op: not op.directory)
         room = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _SPARE_DESCRIPTORS
         self._copies = {op.path: self._copy(op) for op in held[: max(0, room)]}
 
     @staticmethod
     def holds(op: Bind) -> bool:
-        return not (op.directory or op.writable or op.path.startswith("/dev/"))
+        return not (op.writable or op.path in _NEVER_READ_ONLY or op.path.startswith("/dev/"))
 
     def attach(self, op: Bind) -> None:
         """Put it in place.
@@ -238,11 +242,11 @@ class _Files:
             if not os.fstatvfs(self._source.fd).f_flag & os.ST_RDONLY:
                 raise OSError(f"{directory} is not read-only")
         try:
-            tree = kernel.clone_name(self._source.fd, name)
+            tree = kernel.clone_name(self._source.fd, name, recursive=op.directory)
         except OSError as error:
             raise Vanished(error.errno, error.strerror, op.path) from error
         mode = os.fstat(tree).st_mode
-        if stat.S_ISDIR(mode) or stat.S_ISLNK(mode):
+        if stat.S_ISDIR(mode) != op.directory or stat.S_ISLNK(mode):
             os.close(tree)
             raise Vanished(errno.EEXIST, "it became another thing while the sandbox was being built", op.path)
         return tree

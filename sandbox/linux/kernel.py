@@ -187,9 +187,10 @@ def clone_tree(fd: int, path: str = "") -> int:
     return _syscall(path or "a copy of a mount", _SYS_OPEN_TREE, fd, os.fsencode(path), flags)
 
 
-def clone_name(directory: int, name: str) -> int:
+def clone_name(directory: int, name: str, *, recursive: bool) -> int:
     """As `clone_tree`, of one name directly in `directory`; of a link itself, never of its target."""
     flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT
+    flags |= AT_RECURSIVE if recursive else 0
     result = int(_libc.syscall(_SYS_OPEN_TREE, directory, os.fsencode(name), flags))
     return result if result >= 0 else _checked(result, name)
 
