@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _NEST = "/dev/.vx"
 _TOP = "/dev/.vx-root"
 _NOWHERE = "/dev/.vx-nowhere"
+_NOTHING = -1
 _NEVER_READ_ONLY = ("/", "/dev")
 # of the descriptors a process may have, kept for everything but copies
 _SPARE_DESCRIPTORS = 128
@@ -115,21 +116,25 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
 
 
 def rehearse() -> None:
-    """Go through the motions of a plan; nothing is mounted, for there is no such place."""
+    """Go through the motions of a plan, with no mount to make: to take one away again the kernel makes one wait."""
     origin = Origin(reason="rehearsed")
-    directory = Bind(path="/proc", origin=origin, directory=True)
     file = Bind(path="/etc/passwd", origin=origin, directory=False)
+    seals = (Seal(path="/one", origin=origin), Seal(path="/other", origin=origin))
     root = os.open("/", os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
     sources = _Sources(root)
     readable = _Readable((), sources, _NOWHERE)
     with contextlib.suppress(OSError):
-        learning.learn((Seal(path=file.path, origin=origin), Seal(path="/etc/group", origin=origin)), root)
-    with contextlib.suppress(OSError):
-        _attach(_read_only(directory, sources), _NOWHERE)
+        learning.learn(seals, root)
     with contextlib.suppress(OSError):  # it insists on what is read-only, and nothing is yet
         readable.attach(file)
-    with contextlib.suppress(OSError):
-        _lay_over(Seal(path=file.path, origin=origin), root, _NOWHERE)
+    for motion in (
+        lambda: kernel.clone_name(_NOTHING, "name", recursive=True),
+        lambda: kernel.attach_mount_in(_NOTHING, root, "name"),
+        lambda: kernel.set_mount_attributes(_NOTHING, "", add=kernel.MOUNT_ATTR_RDONLY),
+        lambda: _lay_over(seals[0], _NOTHING, _NOWHERE),
+    ):
+        with contextlib.suppress(OSError):  # there is nothing it could be done to
+            motion()
     readable.close()
     sources.close()
 
