@@ -167,6 +167,16 @@ def _masked(spec: Spec, inside: _Inside) -> bool:
     return masked
 
 
+def _hand_over(link: socket.socket, device: int, mask: int | OSError) -> int:
+    """Have the warden answer for the mask; the mount."""
+    if isinstance(mask, OSError):
+        raise _Unfused(mask) from mask
+    joiner.send(link, b"mask %d %d" % (os.getuid(), os.getgid()), device)
+    # the warden's must be the last one: with another open here, a dead warden's mask would wait, not fail
+    os.close(device)
+    return mask
+
+
 def _build(
     spec: Spec,
     link: socket.socket,
@@ -181,16 +191,8 @@ def _build(
         raise NotStarted("write grants of names cannot be served without a mask and a staging area")
     notify: filters.Notify = "none" if spec.observer in ("none", "strace") else "writes" if masked else "all"
 
-    def nest() -> int:
-        if not masked or not isinstance(device, int):
-            return joiner.plain_cover(spec.operations)
-        if isinstance(mask, OSError):
-            raise _Unfused(mask) from mask
-        joiner.send(link, b"mask %d %d" % (os.getuid(), os.getgid()), device)
-        # the warden's must be the last one: with another open here, a dead warden's mask would wait, not fail
-        os.close(device)
-        return mask
-
+    # before anything is mounted, so that the warden answers by the time something is asked
+    shown = _hand_over(link, device, mask) if masked and isinstance(device, int) else None
     stops = b""
     if spec.observer == "strace":
         from sandbox.linux import tracing  # noqa: PLC0415  few runs have it; after the mounts it could not be found
@@ -198,7 +200,7 @@ def _build(
         stops = tracing.traced()
     # before everything becomes read-only
     proc = kernel.clone_tree(kernel.AT_FDCWD, "/proc") if spec.nested else None
-    joiner.mount_plan(spec.operations, nest)
+    joiner.mount_plan(spec.operations, lambda: joiner.plain_cover(spec.operations) if shown is None else shown)
     listeners.resolve(resolver)
     if spec.screen is not None:
         stdio = terminal.make(spec.screen, stdio[0])
