@@ -14,6 +14,7 @@ from sandbox import environment, making, observing, outcome, screens, setaside, 
 from sandbox.errors import ASK, Masked, NotStarted, SandboxError, remedy, told
 from sandbox.host import HostFiles, Snapshot
 from sandbox.judge.verdict import Judge
+from sandbox.linux import shares
 from sandbox.linux.messages import Base, Screen, Spec
 from sandbox.machine import masked
 from sandbox.network import policies
@@ -181,6 +182,7 @@ class Run:
                 nested=nested,
                 network=policies.policy(config, temp=temp, declared=self._session.declared, host=os.environ),
             )
+            ended = shares.ended_for_memory()
             report = self._attempts(spec, judge)
             if report.started is None:
                 making.take_back(made)
@@ -188,7 +190,12 @@ class Run:
             else:
                 leftovers = report.finished.leftovers if report.finished is not None else ()
                 self._clear(planned, judge, leftovers, before, answered=observer not in _WITHOUT_ANSWERS)
-            after = surroundings.aftermath(cwd, report.tail)
+            after = surroundings.aftermath(
+                cwd,
+                report.tail,
+                processes=shares.most_for_a_task,
+                starved=lambda: shares.ended_for_memory() - ended,
+            )
             return outcome.settle(
                 report,
                 judge,

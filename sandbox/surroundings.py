@@ -65,12 +65,16 @@ def boundary(
     )
 
 
-def aftermath(cwd: str, tail: bytes) -> Aftermath:
+def aftermath(
+    cwd: str, tail: bytes, *, processes: Callable[[], int] = lambda: 0, starved: Callable[[], int] = lambda: 0
+) -> Aftermath:
     """What is known once a command failed.
 
     Args:
         cwd: the directory it began in.
         tail: the end of what it printed.
+        processes: how many it could have at once, 0 for no limit of its own.
+        starved: how many the kernel has ended since it began, for want of memory.
     """
     files = HostFiles()
     return Aftermath(
@@ -78,6 +82,8 @@ def aftermath(cwd: str, tail: bytes) -> Aftermath:
         printed=tail[-_TAIL:].decode("utf-8", "surrogateescape"),
         exists=lambda path: files.kind(path) is not None,
         listens=listens,
+        processes=processes,
+        starved=starved,
     )
 
 

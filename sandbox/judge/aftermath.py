@@ -17,6 +17,10 @@ def _no_port(_port: int) -> bool:
     return False
 
 
+def _none() -> int:
+    return 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aftermath:
     """A command that failed, by itself or for a violation.
@@ -26,9 +30,13 @@ class Aftermath:
         printed: the end of what it printed on each of its streams.
         exists: whether the host has a path.
         listens: whether a server of the host listens on a TCP port, on loopback or on every address.
+        processes: how many processes and threads the task could have at once, 0 where only the machine limits them.
+        starved: how many processes of this machine the kernel has ended since the task began, for want of memory.
     """
 
     cwd: str
     printed: str = ""
     exists: Callable[[str], bool] = _no_path
     listens: Callable[[int], bool] = _no_port
+    processes: Callable[[], int] = _none
+    starved: Callable[[], int] = _none

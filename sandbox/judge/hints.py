@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from sandbox.judge import notes_inside, notes_output, notes_outside, notes_packages
+from sandbox.judge import notes_inside, notes_machine, notes_output, notes_outside, notes_packages
 
 if TYPE_CHECKING:
     from sandbox.contract import Hint
@@ -32,6 +32,7 @@ def hints(seen: Collected, boundary: Boundary, after: Aftermath) -> tuple[Hint, 
         *notes_output.unreachable(boundary, after),
         *notes_output.said_missing(seen, boundary, after),
         *notes_output.across(after),
+        *notes_machine.exhausted(after),
     )
     if not seen.counted and not seen.connections:
         notes = (*notes, *notes_inside.unreadable(after.cwd, boundary))

@@ -12,6 +12,9 @@ import re
 import resource
 
 _OWN = "/proc/self/oom_score_adj"
+_WORD = 16
+_NUMBERS = "/proc/vmstat"
+_ENDED = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 # of a thousand: before the kernel ends anything else for want of memory, that has to hold half of all there is
 # more than a process of the task
 _SOONER = 500
@@ -26,10 +29,12 @@ def go_first() -> None:
     The executor, its supervisor and its wardens are among those others: who reports must not be starved by a task.
     """
     with contextlib.suppress(OSError, ValueError):  # a protection of the run's report, no wall
-        with open(_OWN, encoding="ascii") as file:
-            now = int(file.read())
-        with open(_OWN, "w", encoding="ascii") as file:
-            file.write(str(min(_SOONEST, now + _SOONER)))
+        own = os.open(_OWN, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            now = int(os.read(own, _WORD))
+            os.pwrite(own, b"%d" % min(_SOONEST, now + _SOONER), 0)
+        finally:
+            os.close(own)
 
 
 def limit_processes() -> None:
@@ -37,13 +42,32 @@ def limit_processes() -> None:
 
     The kernel holds no task to it that is the machine's root; such a one ends with its time.
     """
-    if kernel_version() < _COUNTED_APART:
-        return
-    limits = resource.getrlimit(resource.RLIMIT_NPROC)
-    known = [limit for limit in (*limits, most_processes()) if limit > 0]
-    if known:
-        half = max(1, min(known) // 2)
+    if half := _half():
         resource.setrlimit(resource.RLIMIT_NPROC, (half, half))
+
+
+def most_for_a_task() -> int:
+    """How many processes and threads a task of this process's gets at most; 0 where the kernel holds it to none."""
+    return _half() if os.getuid() else 0
+
+
+def ended_for_memory() -> int:
+    """How many processes the kernel has ended for want of memory since this machine started."""
+    with contextlib.suppress(OSError):
+        numbers = os.open(_NUMBERS, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            found = _ENDED.search(os.read(numbers, 1 << 16))
+        finally:
+            os.close(numbers)
+        return int(found[1]) if found else 0
+    return 0
+
+
+def _half() -> int:
+    if kernel_version() < _COUNTED_APART:
+        return 0
+    known = [limit for limit in (*resource.getrlimit(resource.RLIMIT_NPROC), most_processes()) if limit > 0]
+    return max(1, min(known) // 2) if known else 0
 
 
 @functools.cache

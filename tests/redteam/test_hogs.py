@@ -43,7 +43,9 @@ with Session() as session:
     box = Box(session, root, root / "apps/shop", root)
     for command in sys.argv[4:]:
         r = box.run(command)
-        print(json.dumps([r.exit_code, r.trace, r.refusals, len(r.stdout), r.stdout[-200:].decode()]), flush=True)
+        hints = " ".join(hint.line for hint in r.hints)
+        told = [r.exit_code, r.trace, r.refusals, len(r.stdout), r.stdout[-200:].decode(), hints]
+        print(json.dumps(told), flush=True)
 print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024))
 """
 
@@ -98,7 +100,8 @@ def small_group() -> Iterator[Path]:
 def test_when_memory_runs_out_the_task_goes_and_not_who_reports(box: Box, small_group: Path, command: str) -> None:
     hog, after, _ = executor(box, command, "echo well", held=120, group=small_group)
     assert hog[0] in (3, 125, 137), hog
-    assert after == [0, "complete", [], 5, "well\n"]
+    assert "ran out of memory meanwhile, and the kernel ended" in hog[5]
+    assert after == [0, "complete", [], 5, "well\n", ""]
 
 
 def test_a_task_goes_before_whoever_started_it(each_box: Box) -> None:
@@ -144,10 +147,13 @@ def test_a_bomb_of_processes_without_end_leaves_processes_to_others(box: Box) ->
             other = box.run("echo $(echo well)")
             session.signal(signal.SIGKILL)
             bomb.join(_SECONDS)
+            told = box.run("while :; do sleep 1000 & done")
     finally:
         resource.setrlimit(resource.RLIMIT_NPROC, (soft, hard))
     assert (other.exit_code, other.stdout) == (0, b"well\n"), shown(other)
     assert (results[0].exit_code, results[0].trace) == (137, "complete"), shown(results[0])
+    assert told.exit_code, shown(told)
+    assert any(hint.line.startswith(f"one task gets {most // 2} processes") for hint in told.hints), told.hints
     assert processes([str(box.root)]) == []
 
 

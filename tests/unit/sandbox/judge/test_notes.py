@@ -357,6 +357,32 @@ def test_a_link_from_one_grant_into_another_is_told_why_it_cannot_be() -> None:
     assert "copy" in hint.line
 
 
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "sh: 1: Cannot fork",
+        "bash: fork: retry: Resource temporarily unavailable",
+        "  os.fork()\nBlockingIOError: [Errno 11] Resource temporarily unavailable",
+        "RuntimeError: can't start new thread",
+        "Error: spawn /usr/bin/node EAGAIN",
+    ],
+)
+def test_a_task_that_had_all_processes_there_are_for_one_is_told_how_many(printed: str) -> None:
+    (hint,) = hints(boundary(bind(P)), printed=printed, processes=lambda: 500)
+    assert hint.line.startswith("one task gets 500 processes and threads")
+    assert "ulimit -u" in hint.line
+    assert hint.class_ is None
+    # what the machine alone limits is not told of
+    assert hints(boundary(bind(P)), printed=printed) == []
+    assert hints(boundary(bind(P)), printed="read: Resource temporarily unavailable", processes=lambda: 500) == []
+
+
+@pytest.mark.parametrize(("ended", "said"), [(1, "ended a process"), (3, "ended 3 processes")])
+def test_a_machine_that_ran_out_of_memory_meanwhile_is_told(ended: int, said: str) -> None:
+    (hint,) = hints(boundary(bind(P)), starved=lambda: ended)
+    assert said in hint.line
+
+
 def test_a_member_installed_by_its_sources_alone_is_told_of_its_project() -> None:
     package = Withheld(
         dir="/ws/libs/dates/src", name="dates", target="libs/dates/src", link="/ws/.venv/d.pth", project=False,
