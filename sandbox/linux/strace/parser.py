@@ -34,6 +34,8 @@ _NAME = re.compile(rb"([a-z_][a-z0-9_]*)\(")
 _RESUMED = re.compile(rb"<\.\.\. ([a-z_][a-z0-9_]*) resumed>")
 _SUPERSEDED = re.compile(rb"\+\+\+ superseded by execve in pid (\d{1,10}) \+\+\+")
 _EXITED = re.compile(rb"\+\+\+ (?:exited with \d+|killed by SIG[A-Z0-9_+]+(?: \(core dumped\))?) \+\+\+")
+# of a process killed as it entered a call, before strace could read which one: the kernel carries out none of it
+_KILLED_AT_ENTRY = re.compile(rb"\?\?\?\((?:\) += \?| <unfinished \.\.\.>)|<\.\.\. \?\?\? resumed>\) += \?")
 # lines that tell nothing: of calls that came to what was asked of them
 _PLAIN = (
     rb"(?:\[pid +\d{1,10}\] ?|\d{1,10} +)"
@@ -162,6 +164,8 @@ class Parser:
             self._exit(pid)
         elif line.startswith(b"+++ "):
             self._exit_of_a_kind(pid, line)
+        elif _KILLED_AT_ENTRY.fullmatch(line):
+            return
         elif line.startswith(b"<... "):
             self._resumed(pid, line, found)
         elif not line.startswith(b"--- "):

@@ -14,7 +14,9 @@ from sandbox.linux import syscalls
 
 # the texts of errors hold neither quotes nor parentheses, which a path may
 _RESULT = re.compile(
-    rb'(-1 (E[A-Z0-9]+) \([^"()]*\)|-?\d+|0x[0-9a-f]+|\?(?: <unavailable>| E[A-Z_0-9]+ \([^"()]*\))?)'
+    # an error's number that no register holds is what strace reads of a process that was killed in the call
+    rb'(-1 (E[A-Z0-9]+) \([^"()]*\)|-1 \(errno \d{16,}\)|-?\d+|0x[0-9a-f]+'
+    rb'|\?(?: <unavailable>| E[A-Z_0-9]+ \([^"()]*\))?)'
     rb"(<.*>(?:\(deleted\))?)?"
 )
 # how often a path noted behind the result may spell one itself

@@ -453,6 +453,23 @@ def test_only_the_commands_own_process_ends_the_trace(lines: list[str], ended: b
 @pytest.mark.parametrize(
     "line",
     [
+        "1 ???()                             = ?",
+        "1 ???( <unfinished ...>",
+        "1 <... ??? resumed>) = ?",
+        '1 openat(AT_FDCWD</ws>, "/ws/secret", O_RDONLY|O_CLOEXEC) = -1 (errno 18446744073709551359)',
+    ],
+)
+def test_a_process_killed_in_a_call_did_nothing_by_it_and_the_trace_is_whole(line: str) -> None:
+    found, parser = read("1 getpid() = 1", line, "1 +++ killed by SIGKILL +++")
+    assert (found, parser.incomplete) == ([], "")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "1 ???() = 3",
+        "1 ???(1) = ?",
+        '1 openat(AT_FDCWD</ws>, "/ws/secret", O_RDONLY|O_CLOEXEC) = -1 (errno 9999)',
         "nonsense",
         "1 ???",
         "1 openat(",
