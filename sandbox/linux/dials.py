@@ -16,21 +16,20 @@ import fcntl
 import os
 import socket
 import struct
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sandbox.linux import caller, kernel, notification, places, sending, sockaddr
+from sandbox.linux import caller, kernel, notification, sending, sockaddr
 from sandbox.linux.aside import Aside
 from sandbox.linux.caller import Caller
-from sandbox.linux.connecting import at_once, connected, namespace, pending
-from sandbox.linux.front import OPERATION
+from sandbox.linux.connecting import at_once, connected, pending
 from sandbox.linux.inflight import Inflight
 from sandbox.linux.outbound import Outbound
 from sandbox.linux.sending import Waiting
 from sandbox.linux.syscalls import signed
+from sandbox.linux.targets import HOSTS, Targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from sandbox.linux.notification import Notification
     from sandbox.linux.observe import Recorder
@@ -43,7 +42,6 @@ _SETTLE_SECONDS = 5.0
 _MESSAGES = frozenset({"sendmsg", "sendmmsg"})
 _SENDS = _MESSAGES | {"sendto"}
 _MAKES = frozenset({"socket", "socketpair"})
-_HOSTS = (sockaddr.AF_INET, sockaddr.AF_INET6)
 
 
 def _error(code: int) -> OSError:
@@ -74,7 +72,6 @@ class Dials:
         front: StandIns,
     ) -> None:
         self.own: set[int] = set()
-        self._policy = policy
         self._recorder = recorder
         self._outbound = Outbound(policy, recorder, front)
         self._front = front
@@ -90,8 +87,7 @@ class Dials:
         self._making = _thread.allocate_lock()
         self._threads = Aside(_THREADS, missed)
         self._listener = -1
-        with socket.socket(socket.AF_UNIX) as here:
-            self._host = namespace(here)
+        self._targets = Targets(policy, recorder, self._first_datagrams)
 
     def open(self, listener: int) -> None:
         """Answer at this listener."""
@@ -194,13 +190,13 @@ class Dials:
         if seen.pid == 0:
             return None
         with Caller(seen.pid) as who, who.socket(signed(seen.args[0])) as sock:
-            if sock.family not in _HOSTS:
+            if sock.family not in HOSTS:
                 return None
             self._still(seen)
             raw = who.address(seen.args[1], seen.args[2])
-            if int.from_bytes(raw[:2], "little") not in _HOSTS:
+            if int.from_bytes(raw[:2], "little") not in HOSTS:
                 return None
-            with self._target(who, sock, raw, "connect") as (address, inet):
+            with self._targets.of(who, sock, raw, "connect") as (address, inet):
                 if self._unheard(sock, inet):
                     return None
                 code = at_once(self._waiting(seen, who, sock), address)
@@ -257,7 +253,7 @@ class Dials:
 
     def _connect(self, seen: Notification, who: Caller, sock: socket.socket) -> int:
         raw = who.address(seen.args[1], seen.args[2])
-        with self._target(who, sock, raw, "connect") as (address, inet):
+        with self._targets.of(who, sock, raw, "connect") as (address, inet):
             if self._listens(sock, inet):
                 code = connected(self._waiting(seen, who, sock), address)
             else:
@@ -288,9 +284,11 @@ class Dials:
         Raises:
             OSError: that.
         """
-        if inet is not None:
+        stream = sock.type == socket.SOCK_STREAM
+        # where the front listens, it tells of what it refuses itself
+        if inet is not None and not (stream and self._outbound.place(inet) in self._reached):
             told = pending(sock) if code == errno.EINPROGRESS else code
-            self._outbound.ended(who.thread, inet, told, sends=sock.type == socket.SOCK_STREAM)
+            self._outbound.ended(who.thread, inet, told, sends=stream)
         if code:
             raise _error(code)
 
@@ -334,7 +332,7 @@ class Dials:
             return sending.question(waiting, raw, parts, flags)
         if not raw:
             return sending.message(waiting, parts, name=b"", control=control, flags=flags)
-        with self._target(who, sock, raw, call) as (address, inet):
+        with self._targets.of(who, sock, raw, call) as (address, inet):
             stream, sent, code = sock.type == socket.SOCK_STREAM, 0, errno.ECONNREFUSED
             if inet is None or (self._listens(sock, inet) if stream else not self._outbound.stands_in(inet)):
                 try:
@@ -346,65 +344,3 @@ class Dials:
         if code:
             raise _error(code)
         return sent
-
-    @contextmanager
-    def _target(
-        self, who: Caller, sock: socket.socket, raw: bytes, call: str
-    ) -> Iterator[tuple[bytes, sockaddr.Inet | None]]:
-        """What to hand to the kernel in place of the caller's address, and the host it means.
-
-        Raises:
-            OSError: what the caller is answered instead.
-        """
-        try:
-            address = sockaddr.parse(raw)
-        except sockaddr.Malformed as error:
-            raise OSError(errno.EINVAL, str(error)) from error
-        foreign = self._host is not None and namespace(sock) == self._host
-        if sock.family == sockaddr.AF_UNIX:
-            if isinstance(address, sockaddr.Path):
-                with self._place(who, address.path, call, foreign=foreign) as place:
-                    yield sockaddr.unix(place.name), None
-                return
-            known = isinstance(address, (sockaddr.Abstract, sockaddr.Unspecified))
-        elif sock.family in _HOSTS:
-            known = isinstance(address, (sockaddr.Inet, sockaddr.Unspecified))
-        else:
-            # a caller without privilege may turn a netlink socket to the kernel alone
-            known = isinstance(address, sockaddr.Netlink) and not (address.port or address.groups)
-        if not known:
-            raise _error(errno.EINVAL)
-        if foreign:
-            what = "a socket of the host's that was handed to the task"
-            self._recorder.dialled(who.thread, OPERATION, "the host's network", errno="EPERM", reason=what)
-            raise _error(errno.EPERM)
-        yield raw, address if isinstance(address, sockaddr.Inet) else None
-
-    @contextmanager
-    def _place(self, who: Caller, path: bytes, call: str, *, foreign: bool) -> Iterator[places.Place]:
-        asked = os.fsdecode(path)
-        try:
-            place = places.reach(who.thread, path)
-        except OSError as error:
-            if error.errno in (errno.ENOENT, errno.EACCES):
-                self._missing(who, asked, call, errno.errorcode[error.errno])
-            raise
-        try:
-            if not place.socket:
-                raise _error(errno.ECONNREFUSED)
-            listed = self._policy.unix_sockets
-            if foreign or not places.own(place.path, self._policy.own_sockets):
-                if foreign or not (listed is True or (listed and place.path in listed)):
-                    self._recorder.dialled(who.thread, call, asked, path=place.path, errno="EPERM")
-                    raise _error(errno.EPERM)
-                # whatever the server hands over may be a datagram socket
-                self._first_datagrams()
-            yield place
-        finally:
-            os.close(place.descriptor)
-
-    def _missing(self, who: Caller, asked: str, call: str, code: str) -> None:
-        """It is hidden from the task: what was reached for is what the host has there."""
-        path = places.on_host(who.thread, asked)
-        if places.is_socket(path):
-            self._recorder.dialled(who.thread, call, asked, path=path, errno=code)
