@@ -55,9 +55,9 @@ def live(link: socket.socket, *, proc: bool) -> NoReturn:
         shares.go_first()
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         inside = _become_first(link, proc=proc)
-        if not select.select((link,), (), (), 0)[0]:
+        if _is_idle(link):
             decode(rehearsal.spec())
-            joiner.rehearse()
+        joiner.rehearse(idle=functools.partial(_is_idle, link))
         word, fds, _, _ = socket.recv_fds(link, WORD, _DESCRIPTORS)
         if not word:
             os._exit(0)
@@ -82,6 +82,10 @@ def live(link: socket.socket, *, proc: bool) -> NoReturn:
 
 class _Unfused(Exception):
     """There is a `/dev/fuse`, and nothing can be mounted with it."""
+
+
+def _is_idle(link: socket.socket) -> bool:
+    return not select.select((link,), (), (), 0)[0]
 
 
 class _Inside(NamedTuple):

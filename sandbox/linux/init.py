@@ -160,20 +160,24 @@ def _close_settings() -> None:
     """
     with os.scandir("/proc") as entries:
         found = [
-            entry.path
+            entry.name
             for entry in entries
             if not entry.name.isdecimal()
             and not entry.is_symlink()
             and (entry.is_dir() or entry.stat().st_mode & 0o222)
         ]
+    proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     # a copy of a read-only mount is read-only
     kernel.set_mount_attributes(kernel.AT_FDCWD, "/proc", add=kernel.MOUNT_ATTR_RDONLY, recursive=False)
-    for path in found:
-        tree = kernel.clone_tree(kernel.AT_FDCWD, path)
-        try:
-            kernel.attach_mount_at(tree, path)
-        finally:
-            os.close(tree)
+    try:
+        for name in found:
+            tree = kernel.clone_name(proc, name, recursive=False)
+            try:
+                kernel.attach_mount_in(tree, proc, name)
+            finally:
+                os.close(tree)
+    finally:
+        os.close(proc)
     kernel.set_mount_attributes(kernel.AT_FDCWD, "/proc", remove=kernel.MOUNT_ATTR_RDONLY, recursive=False)
 
 

@@ -115,26 +115,30 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def rehearse() -> None:
-    """Go through the motions of a plan, with no mount to make: to take one away again the kernel makes one wait."""
+def rehearse(*, idle: Callable[[], bool] = lambda: True) -> None:
+    """Go through the motions of a plan, with no mount to make: to take one away again the kernel makes one wait.
+
+    Args:
+        idle: whether there is nothing better to do yet.
+    """
     origin = Origin(reason="rehearsed")
     file = Bind(path="/etc/passwd", origin=origin, directory=False)
     seals = (Seal(path="/one", origin=origin), Seal(path="/other", origin=origin))
     root = os.open("/", os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
     sources = _Sources(root)
     readable = _Readable((), sources, _NOWHERE)
-    with contextlib.suppress(OSError):
-        learning.learn(seals, root)
-    with contextlib.suppress(OSError):  # it insists on what is read-only, and nothing is yet
-        readable.attach(file)
     for motion in (
+        lambda: learning.learn(seals, root),
+        # it insists on what is read-only, and nothing is yet
+        lambda: readable.attach(file),
         lambda: kernel.clone_name(_NOTHING, "name", recursive=True),
         lambda: kernel.attach_mount_in(_NOTHING, root, "name"),
         lambda: kernel.set_mount_attributes(_NOTHING, "", add=kernel.MOUNT_ATTR_RDONLY),
         lambda: _lay_over(seals[0], _NOTHING, _NOWHERE),
     ):
         with contextlib.suppress(OSError):  # there is nothing it could be done to
-            motion()
+            if idle():
+                motion()
     readable.close()
     sources.close()
 
