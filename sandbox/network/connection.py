@@ -83,11 +83,12 @@ class Connection:
         try:
             self.socket.getpeername()
         except OSError as error:
-            if error.errno != errno.ENOTCONN:
-                raise
+            # one that came to nothing has no peer either, and says why
             code = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if code:
                 raise OSError(code, os.strerror(code)) from None
+            if error.errno != errno.ENOTCONN:
+                raise
             return False
         return True
 
