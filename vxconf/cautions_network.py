@@ -93,7 +93,7 @@ def _covered(side: str, listed: _Listed) -> Iterator[_Found]:
 
 
 def _opens_more(pattern: Pattern, above: Pattern) -> bool:
-    """Whether an entry with a port does what a wider one without does not: it is dialled without a proxy."""
+    """Whether an entry with a port does what a wider one without does not: strace has it dialled without a proxy."""
     if pattern.port is None or above.port is not None:
         return False
     from sandbox.network.rules import USUAL_PORTS  # noqa: PLC0415  start-up time: few lists name a host twice

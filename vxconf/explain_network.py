@@ -144,7 +144,7 @@ def _host_notes(block: Block, pattern: Pattern, *, first: bool) -> Iterator[str]
         if pattern.port is None:
             also = sorted({*USUAL_PORTS, *(p.port for p, _ in block.patterns("network") if p.port is not None)})
             ports = ", ".join(map(str, also))
-            yield f"any port through a proxy; ports {ports} for programs that know none: name the port for another"
+            yield f"any TCP port; with the observer strace, {ports} alone for programs that know no proxy"
 
 
 def _denied(block: Block, pattern: Pattern) -> Pattern | None:
