@@ -39,7 +39,7 @@ _NEVER_PLAIN = frozenset("\0\\*?[]{}")
 
 def escape(path: str) -> str:
     """The grant that names exactly this path."""
-    return path.translate(_LITERAL_NEEDS)
+    return path if is_plain(path) else path.translate(_LITERAL_NEEDS)
 
 
 def unescape(grant: str) -> str:

@@ -164,7 +164,9 @@ def build(
     if linked:
         search.run()
     granted = tuple(search.granted.values())
-    stopped = _stopped(inside, granted, key=key, projects=projects, project=config.project, files=files)
+    stopped = inside
+    if granted:
+        stopped = _stopped(inside, granted, key=key, projects=projects, project=config.project, files=files)
     reads = (*(Implied(path=one.path, reason=one.reason) for one in granted), *_outputs(dependency_outputs, files))
     return Request(
         config=config,

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from sandbox.light import dataclass, replace
+from sandbox.light import dataclass
 from vxconf.diagnostics import Diagnostic, Place, Severity, Unreadable, dotted
-from vxconf.document import format_of, parse
+from vxconf.document import Document, format_of, parse
 from vxconf.model import FileModel
 from vxconf.normalize import normalize
 from vxconf.reading import ReadError, TooLarge, read
@@ -21,7 +21,7 @@ from vxconf.validate import validate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vxconf.document import Document, Format
+    from vxconf.document import Format
 
 #: Files without a mistake by their bytes: those of a monorepo are often alike, and then judged as texts only once.
 Known = dict[tuple["Format | None", bytes], "Loaded"]
@@ -100,7 +100,11 @@ def load_text(raw: bytes, *, path: str, file: str, known: Known | None = None) -
     key = (format_of(file), raw)
     alike = known.get(key) if known is not None else None
     if alike is not None and alike.document is not None:
-        return replace(alike, path=path, file=file, document=replace(alike.document, file=file))
+        same = alike.document
+        document = Document(file=file, format=same.format, text=same.text, data=same.data, cache=same.cache)
+        return Loaded(
+            path=path, file=file, text=same.text, document=document, model=alike.model, broken=(), diagnostics=()
+        )
     try:
         document = parse(raw, file=file)
     except Unreadable as fault:
@@ -118,7 +122,7 @@ def load_text(raw: bytes, *, path: str, file: str, known: Known | None = None) -
         diagnostics=diagnostics,
     )
     # what is said of a file names it
-    if known is not None and not diagnostics and len(raw) <= _ALIKE and len(known) < _KNOWN:
+    if known is not None and not diagnostics and not broken and len(raw) <= _ALIKE and len(known) < _KNOWN:
         known[key] = loaded
     return loaded
 

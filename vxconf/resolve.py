@@ -142,15 +142,17 @@ class _Resolver:
     def _read(self, text: str) -> Iterable[str]:
         for grant in globs.expand_braces(text):
             anchored = self._anchored(grant)
-            self._hold_closed(text, anchored)
-            self._note_links(anchored)
+            path = _literal_part(anchored)
+            self._hold_closed(text, path)
+            self._note_links(path)
             yield self._grant(anchored, lambda _real, kind: kind is Kind.DIRECTORY)
 
     def _write(self, text: str) -> Iterable[str]:
         for grant in globs.expand_braces(text):
             anchored = self._anchored(grant)
-            self._hold_inside("write", text, grant, anchored)
-            self._note_links(anchored)
+            path = _literal_part(anchored)
+            self._hold_inside("write", text, grant, path)
+            self._note_links(path)
             yield self._grant(anchored, self._is_outside_directory)
 
     def _ignored(self, text: str) -> Iterable[str]:
@@ -160,8 +162,9 @@ class _Resolver:
 
     def _socket(self, text: str) -> Iterable[str]:
         # a socket is a path and no pattern: the rules have seen to that
-        self._hold_inside("unixSockets", text, "", self._anchored(text))
-        yield paths.canonical(globs.unescape(self._anchored(text)), self._where.files)
+        anchored = self._anchored(text)
+        self._hold_inside("unixSockets", text, "", _literal_part(anchored))
+        yield paths.canonical(globs.unescape(anchored), self._where.files)
 
     def _is_outside_directory(self, real: str, kind: Kind | None) -> bool:
         """Whether a write grant is a directory whatever its spelling; inside the project it may be a name."""
@@ -186,10 +189,12 @@ class _Resolver:
             return globs.escape(real) + "/"
         return globs.escape(real)
 
-    def _note_links(self, anchored: str) -> None:
-        self._links.update(paths.links_on(_literal_part(anchored), self._where.files))
+    def _note_links(self, path: str) -> None:
+        found = paths.links_on(path, self._where.files)
+        if found:
+            self._links.update(found)
 
-    def _hold_inside(self, field: str, text: str, grant: str, anchored: str) -> None:
+    def _hold_inside(self, field: str, text: str, grant: str, path: str) -> None:
         """Refuses an entry spelled inside the project that lands outside; a grant spelled from elsewhere is on purpose.
 
         Raises:
@@ -197,7 +202,6 @@ class _Resolver:
         """
         if grant == "~" or grant.startswith(("/", "~/")):
             return
-        path = _literal_part(anchored)
         project = self._where.project
         real = paths.canonical(path, self._where.files)
         if paths.at_or_under(paths.normal(path), project) and not paths.at_or_under(real, project):
@@ -208,14 +212,14 @@ class _Resolver:
                 hint=f'grant the place itself, "{place}", or take the link away',
             )
 
-    def _hold_closed(self, text: str, anchored: str) -> None:
+    def _hold_closed(self, text: str, path: str) -> None:
         """Refuses a read grant that a link leads into what only a grant of its own name opens.
 
         Raises:
             Refusal: `VX301`.
         """
         where = self._where
-        path = paths.normal(_literal_part(anchored))
+        path = paths.normal(path)
         real = paths.canonical(path, where.files)
         closed = stores.led_into(path, real, home=where.home, workspace=where.workspace, files=where.files)
         if closed:

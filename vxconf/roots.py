@@ -74,9 +74,27 @@ class RootFinder:
         """Takes the canonical home directory."""
         self._home = home
         self._asked: dict[tuple[Rule, str], bool] = {}
+        self._known: dict[str, Root] = {}
 
     def find(self, start: str) -> Root:
         """The workspace a canonical directory belongs to."""
+        root = self._known.get(start)
+        if root is not None:
+            return root
+        above = self._known.get(start.rpartition("/")[0])
+        if above is not None and not self._found("workspace.toml", start):
+            root = self._known[start] = above
+            return root
+        root = self._find(start)
+        if root.rule == "workspace.toml":
+            # the first rule is asked of all directories before the others are of any
+            for directory in _upwards(start):
+                self._known[directory] = root
+                if directory == root.path:
+                    break
+        return root
+
+    def _find(self, start: str) -> Root:
         upwards = _upwards(start)
         for rule, _ in _RULES:
             for directory in upwards:

@@ -225,36 +225,69 @@ def _compiler(box: Box, rounds: int, modules: int, *, fetch: bool) -> list[Ratio
     ]
 
 
-def _check(root: str, rounds: int, count: int) -> list[Ratio]:
-    task = '[tasks.{name}.exec]\ncommand = "true"\n\n[tasks.{name}.exec.sandbox.allow]\nread = ["."]\n\n'
-    text = "".join(task.format(name=name) for name in ("build", "test", "lint"))
-    files = []
+_TASK = """\
+[tasks.{name}.exec]
+command = "node scripts/{name}.js {word}"
+
+[tasks.{name}.exec.sandbox.allow]
+read = ["src/", "{read}"]
+write = ["dist/"]
+
+"""
+
+
+def _files(root: str, count: int, *, alike: bool) -> list[str]:
+    """Task files of three tasks each, in a workspace of their own: the same in every project, or no block twice."""
     os.makedirs(os.path.join(root, ".vx"))
     Path(root, ".vx", "workspace.toml").touch()
+    files = []
     for index in range(count):
-        directory = os.path.join(root, f"p{index}")
-        os.makedirs(directory)
-        files.append(os.path.join(directory, "vx.toml"))
+        project = Path(root, f"p{index}")
+        (project / "src").mkdir(parents=True)
+        text = ""
+        for name in ("build", "test", "lint"):
+            word = "all" if alike else f"{name}-{index}"
+            read = "package.json" if alike else f"{word}.json"
+            (project / read).touch()
+            text += _TASK.format(name=name, word=word, read=read)
+        files.append(str(project / "vx.toml"))
         Path(files[-1]).write_text(text, encoding="utf-8")
+    return files
+
+
+def _check(root: str, rounds: int, count: int) -> list[Ratio]:
     check = (sys.executable, "-m", "vxconf", "check")
     schema = str(REPOSITORY / "schema" / "vx.schema.json")
     other = (sys.executable, "-m", "check_jsonschema", "--schemafile", schema)
-    return [
-        Ratio(
-            "vxconf check of one file / python -c pass",
-            _program(sys.executable, "-c", "pass"),
-            _program(*check, files[0], cwd=root),
-            "4",
-            rounds * 3,
-        ),
+    nothing = _program(sys.executable, "-c", "pass")
+    (one,) = _files(os.path.join(root, "one"), 1, alike=True)
+    alike, varied = (_files(os.path.join(root, str(kind)), count, alike=kind) for kind in (True, False))
+    few = max(1, rounds // 3)
+    ratios = [
+        Ratio("vxconf check of one file / python -c pass", nothing, _program(*check, one), "4", rounds * 3),
+        Ratio(f"the same among {count:,} projects", nothing, _program(*check, alike[0]), "-", rounds * 3),
         Ratio(
             f"check-jsonschema of {count:,} files x 3 tasks / vxconf check",
-            _program(*check, *files, cwd=root),
-            _program(*other, *files, cwd=root),
+            _program(*check, *alike),
+            _program(*other, *alike),
             "at least 8",
-            max(1, rounds // 3),
+            few,
+        ),
+        Ratio(
+            "the same of files no two of which are alike",
+            _program(*check, *varied),
+            _program(*other, *varied),
+            "-",
+            few,
         ),
     ]
+    taplo = shutil.which("taplo")
+    if taplo:
+        linted = _program(taplo, "lint", "--schema", f"file://{schema}", *alike)
+        ratios.append(
+            Ratio(f"vxconf check of {count:,} files / taplo lint", linted, _program(*check, *alike), "2", few)
+        )
+    return ratios
 
 
 def _machine() -> str:

@@ -78,9 +78,8 @@ class Checker:
 
     def path(self, path: str, *, whole: bool = False) -> None:
         """A file, a directory, or with `whole` the workspace a directory is in."""
-        misnamed = os.path.basename(path) in CONFIG_NAMES and not has_config(path)
-        # a directory of a task file's name stands where one should: that is said of it
-        if os.path.isdir(path) and not misnamed:
+        # a directory of a task file's name, and with none in it, stands where one should: that is said of it
+        if os.path.isdir(path) and (os.path.basename(path) not in CONFIG_NAMES or has_config(path)):
             self._directory(os.path.realpath(path), whole=whole)
         elif os.path.basename(path) == "workspace.toml" and os.path.basename(os.path.dirname(path)) == ".vx":
             # reported with the workspace itself
@@ -124,10 +123,10 @@ class Checker:
         """The file of that name, as its project's."""
         name, file = os.path.basename(path), os.path.normpath(path)
         absolute = os.path.join(project.directory, name)
-        if name not in CONFIG_NAMES or not os.path.lexists(absolute):
+        loaded = project.loaded if name in CONFIG_NAMES else None
+        if loaded is None or (loaded.path != absolute and not os.path.lexists(absolute)):
             # a task file under another name: judged as if its directory's tasks stood in it
-            project.loaded = load_file(absolute, file=file)
-        loaded = project.loaded
+            loaded = project.loaded = load_file(absolute, file=file)
         if loaded is not None and loaded.document is not None and loaded.document.file != file:
             # reported under the name the user gave it
             project.loaded = light.replace(loaded, document=light.replace(loaded.document, file=file))

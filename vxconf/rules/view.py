@@ -26,15 +26,18 @@ class TaskView:
         self.name = name
         self.data = data
         self._all: dict[tuple[str, ...], Any] = {(): data}
+        self._strings: dict[tuple[str, ...], tuple[tuple[FieldPath, str], ...]] = {}
         todo: list[tuple[str, ...]] = [()]
         # every value by its keys: the rules ask for most of what there may be, and little of it is there
         while todo:
             above = todo.pop()
             for key, value in self._all[above].items():
-                self._all[*above, key] = value
+                keys = (*above, key)
+                self._all[keys] = value
                 if isinstance(value, dict):
-                    todo.append((*above, key))
-        self._strings: dict[tuple[str, ...], tuple[tuple[FieldPath, str], ...]] = {}
+                    todo.append(keys)
+                elif isinstance(value, list):
+                    self._strings[keys] = self._entries(keys, value)
 
     @property
     def path(self) -> FieldPath:
@@ -52,13 +55,7 @@ class TaskView:
 
     def strings(self, *keys: str) -> tuple[tuple[FieldPath, str], ...]:
         """The non-empty strings of a list below the task, with their paths."""
-        # most rules look at the same few lists, and most lists are not there
-        known = self._strings.get(keys)
-        if known is None:
-            value = self.value(*keys)
-            known = self._entries(keys, value) if isinstance(value, list) and value else ()
-            self._strings[keys] = known
-        return known
+        return self._strings.get(keys, ())
 
     def _entries(self, keys: tuple[str, ...], value: list[Any]) -> tuple[tuple[FieldPath, str], ...]:
         at = (*self.path, *keys)
