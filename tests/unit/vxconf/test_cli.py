@@ -269,6 +269,25 @@ def test_an_unforeseen_mistake_is_one_line_and_its_traceback_is_for_whoever_asks
         assert traceback or done.stderr.count("\n") == 1
 
 
+def test_a_machine_without_memory_is_no_mistake_of_ours(root: Path) -> None:
+    program = (
+        "import sys, vxconf.checking as c\n"
+        "c.check_project = lambda *_: bytearray(1 << 62)\n"
+        "from vxconf.__main__ import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "check"],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == "error: no memory is left, free some or raise the limit of it (ulimit -v)\n"
+
+
 def test_names_that_are_no_text_and_no_utf8_locale_are_printed_all_the_same(workspace_factory: Factory) -> None:
     root = workspace_factory({"p/vx.toml": _BAD})
     os.rename(os.fsencode(root / "p"), os.fsencode(root) + b"/p\xff \xe2\x98\x83")
