@@ -42,7 +42,8 @@ def test_every_bench_is_run_here() -> None:
 def test_the_ratios_are_all_printed_and_those_of_granted_names_with_them() -> None:
     printed = _printed("run.py")
     compiled = 0 if "tsc is not measured" in printed else 2
-    assert len(_RATIO.findall(printed)) == 2 + 8 + compiled + 8, printed
+    # whoever adds one need not come here; none may be lost
+    assert len(_RATIO.findall(printed)) >= 2 + 8 + compiled + 8, printed
 
 
 def test_tasks_at_once_are_compared_and_memory_is_told() -> None:
