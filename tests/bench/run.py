@@ -64,11 +64,11 @@ def _once(measure: Measure) -> float:
     return (time.perf_counter() - started) * 1000
 
 
-def _show(ratio: Ratio) -> None:
-    if ratio.rounds > 1:
+def _show(ratio: Ratio, *, few: bool) -> None:
+    if not few:
         ratio.base()
         ratio.subject()
-    pairs = [(_once(ratio.base), _once(ratio.subject)) for _ in range(ratio.rounds)]
+    pairs = [(_once(ratio.base), _once(ratio.subject)) for _ in range(1 if few else ratio.rounds)]
     base, subject = (statistics.median(side) for side in zip(*pairs, strict=True))
     print(
         f"{ratio.name:<62} {subject / base:6.2f}x  ({base:.1f} -> {subject:.1f} ms; budget {ratio.budget})", flush=True
@@ -316,7 +316,7 @@ def main() -> None:
     scratch = os.path.realpath(tempfile.mkdtemp(prefix="vxconf-bench-"))
     try:
         for ratio in _check(os.path.join(scratch, "files"), rounds, counts.files):
-            _show(ratio)
+            _show(ratio, few=given.few)
         report = sandbox.probe()
         if not report.available:
             print(f"no sandbox can be built here: {report.reason}")
@@ -324,10 +324,10 @@ def main() -> None:
         print(f"observer: {report.observer}")
         with sandbox.Session() as session:
             for ratio in _engine(Box(session, os.path.join(scratch, "workspace")), rounds, counts):
-                _show(ratio)
+                _show(ratio, few=given.few)
             box = Box(session, os.path.join(scratch, "compiled"))
             for ratio in _compiler(box, rounds, counts.modules, fetch=not given.few):
-                _show(ratio)
+                _show(ratio, few=given.few)
         print("through the mask / on the plain file system")
         names.main(5 if given.few else 500, few=given.few)
     finally:
