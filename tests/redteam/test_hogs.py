@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import resource
@@ -155,6 +156,19 @@ def test_a_bomb_of_processes_without_end_leaves_processes_to_others(box: Box) ->
     assert told.exit_code, shown(told)
     assert any(hint.line.startswith(f"one task gets {most // 2} processes") for hint in told.hints), told.hints
     assert processes([str(box.root)]) == []
+
+
+def test_files_opened_without_end_are_the_tasks_own_trouble(each_box: Box) -> None:
+    (each_box.project / "lib/opens.py").write_text(
+        "held = []\ntry:\n    while True: held.append(open('lib/cart.py'))\n"
+        "except OSError as error: print(error.errno, len(held) > 1900, flush=True)\n"
+    )
+    # three at once hold more than one of them may
+    command = f"ulimit -n 2000; for n in 1 2 3; do {PYTHON} lib/opens.py & done; wait"
+    result = each_box.run(command)
+    assert (result.exit_code, result.trace, result.violations) == (0, "complete", ()), shown(result)
+    assert result.stdout.split(b"\n") == [b"%d True" % errno.EMFILE] * 3 + [b""]
+    assert each_box.run("cat lib/cart.py").stdout == b"cart\n"
 
 
 def test_what_is_printed_without_end_is_kept_up_to_a_limit(box: Box) -> None:
