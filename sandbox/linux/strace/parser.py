@@ -49,8 +49,14 @@ _PLAIN = (
 LINE = rb"(?:(\d{1,10}) +|\[pid +(\d{1,10})\] ?)?([^\n]*)\n"
 # those that tell nothing are passed over in one go, for speed
 _LINES = re.compile(rb"(?>%b)*+(?:%b|\Z)" % (_PLAIN, LINE))
-# where the path starts does not depend on who asks
-_PLACED = re.compile(rb'^(?:AT_FDCWD</[^>]*>, "(?!/proc/)|"/(?!proc/))')
+# where the path starts does not depend on who asks; /dev holds links into /proc
+_PLACED = re.compile(rb'^(?:AT_FDCWD</[^>]*>, "(?!/proc/|/dev/|//)|"/(?!proc/|dev/|/))')
+# calls whose one path is what a line begins with: the second of a rename may be relative
+_PLACED_BY_FIRST = frozenset(
+    name
+    for name, call in syscalls.CALLS.items()
+    if len(call.paths) == 1 and (call.paths[0].path == 0 or call.paths[0].dirfd == 0)
+)
 _SHOWN = 120
 _UNFINISHED = b"<unfinished ...>"
 _ENDS = ("exit_group", "exit")
@@ -199,7 +205,7 @@ class Parser:
         body = line[len(name) + 1 : result.at]
         if result.errno:
             found.extend(self._calls.failed(pid, process, name, body, result.errno))
-            if _PLACED.match(body):
+            if name in _PLACED_BY_FIRST and _PLACED.match(body):
                 # whoever makes this call again is told the same, wherever it stands
                 if len(self._told) >= REPEATED:
                     self._told.clear()

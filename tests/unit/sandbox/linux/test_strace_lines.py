@@ -535,3 +535,15 @@ def test_processes_without_end_and_calls_without_end_take_no_memory_without_end(
     # half of what all of it would take
     assert peak < 1.5 * parsing.SPLIT_LIMIT * 2000
     assert parser.incomplete == "too many calls at a time"
+
+
+@pytest.mark.parametrize("call", ["rename", "link", "symlink"])
+def test_a_second_path_is_placed_anew_each_time_though_the_first_is_absolute(call: str) -> None:
+    line = f'10 {call}("/tmp/a", "b") {ROFS}'
+    found = said(line, '10 chdir("/ws/q") = 0', line, line, root=10, names=("/tmp/a",))
+    assert [path for _, path, _ in found if path != "/tmp/a"] == ["/ws/p/b", "/ws/q/b"]
+
+
+def test_what_a_link_of_dev_leads_to_is_asked_for_each_process() -> None:
+    line = f'open("/dev/fd/5/a", O_RDONLY) {MISSING}'
+    assert len(said(f"10 {line}", '10 chdir("/ws/q") = 0', f"10 {line}", root=10)) == 2
