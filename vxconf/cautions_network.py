@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from vxconf.judging import Judged
     from vxconf.model import Entry, SandboxModel
 
+# right below these whoever asks is given a server, or the log of one
+_STRANGERS = (
+    *("s3.amazonaws.com", "cloudfront.net", "elasticbeanstalk.com", "lambda-url.us-east-1.on.aws"),
+    *("blob.core.windows.net", "azurewebsites.net", "azureedge.net", "azurefd.net", "cloudapp.azure.com"),
+    *("appspot.com", "run.app", "cloudfunctions.net", "storage.googleapis.com", "bc.googleusercontent.com"),
+    *("workers.dev", "pages.dev", "r2.dev", "trycloudflare.com", "vercel.app", "netlify.app", "herokuapp.com"),
+    *("onrender.com", "fly.dev", "railway.app", "deno.dev", "glitch.me", "replit.app", "ondigitalocean.app"),
+    *("ngrok.io", "ngrok.app", "ngrok-free.app", "loca.lt", "duckdns.org", "nip.io", "sslip.io", "b-cdn.net"),
+)
+
 _Found = tuple[str, "Entry", str, str]
 
 
@@ -40,6 +50,7 @@ def cautions(block: SandboxModel, judged: Judged, document: Document, *, files: 
         *_covered("deny", denied),
         *_own_ports(block, allowed),
         *_credentials(allowed),
+        *_strangers(allowed),
         *_sockets(judged, files),
     ]
     return tuple(
@@ -118,6 +129,13 @@ def _credentials(allowed: _Listed) -> Iterator[_Found]:
     for pattern, entry in addresses:
         if "metadata" in kind(pattern.host, frozenset()):
             yield "VX405", entry, "opens the metadata service, which hands out this machine's keys", "leave it out"
+
+
+def _strangers(allowed: _Listed) -> Iterator[_Found]:
+    for pattern, entry in allowed:
+        if pattern.wildcard and any(f".{domain}".endswith(f".{pattern.host}") for domain in _STRANGERS):
+            what = "covers servers that anybody may have there, who then hears all that the task sends them"
+            yield "VX414", entry, what, "name the hosts the task needs"
 
 
 def _sockets(judged: Judged, files: Files) -> Iterator[_Found]:

@@ -276,6 +276,17 @@ WARNINGS = (
         right=sandbox('allow.read = ["."]'),
         severity=Severity.WARNING,
     ),
+    Code(
+        code="VX414",
+        slug="covers-strangers",
+        title="a pattern covers servers of strangers",
+        means="Anybody can have a server below this domain in a minute, so a task that reaches all of it can send what "
+        "it reads to whom it likes. Name the hosts it needs.",
+        wrong=sandbox('allow.network = ["*.amazonaws.com"]'),
+        right=sandbox('allow.network = ["our-artifacts.s3.amazonaws.com"]'),
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
 )
 
 
