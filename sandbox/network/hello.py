@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-_RECORD, _MAJOR, _CLIENT_HELLO = 22, 3, 1
+_ALERT, _RECORD, _CLIENT_HELLO = 21, 22, 1
+# there is no TLS but of version 3, and servers (Go's) take any below this for it in what they hear first
+_MAJORS = 16
+# an alert that ends nothing, which some servers pass over
+_WARNING = b"\0\2\1"
 _SERVER_NAME, _HOST_NAME = 0, 0
 _RECORD_LIMIT = (1 << 14) + 256
 #: The longest first message that is read; with post-quantum keys one has about two thousand bytes.
 LIMIT = 1 << 16
+# where the first record says of which kind its message is
+_KIND = 5
 
 
 class Malformed(ValueError):
@@ -22,12 +28,22 @@ def server_name(data: bytes) -> str | None:
     Raises:
         Malformed: it is TLS, and what the server is called cannot be told for certain.
     """
-    if data[:1] not in {b"", bytes((_RECORD,))} or data[1:2] not in {b"", bytes((_MAJOR,))}:
+    if data[:1] and data[0] not in {_ALERT, _RECORD}:
+        return ""
+    if data[1:2] and data[1] >= _MAJORS:
+        return ""
+    if len(data) <= _KIND:
+        return None if data[:1] != bytes((_ALERT,)) or _WARNING.startswith(data[3:_KIND]) else ""
+    if data[0] == _ALERT:
+        if data[3 : _KIND + 1] == _WARNING:
+            raise Malformed("a warning before the message")
+        return ""
+    if data[3:_KIND] == b"\0\0":
+        raise Malformed("a record of nothing before the message")
+    if data[_KIND] != _CLIENT_HELLO:
         return ""
     message = _message(data)
-    if message is None:
-        return None
-    return _name(_Reader(message)) if message[0] == _CLIENT_HELLO else ""
+    return None if message is None else _name(_Reader(message))
 
 
 def _message(data: bytes) -> bytes | None:
@@ -43,7 +59,7 @@ def _message(data: bytes) -> bytes | None:
         if len(data) < at + 5:
             return None
         kind, major, length = data[at], data[at + 1], int.from_bytes(data[at + 3 : at + 5], "big")
-        if (kind, major) != (_RECORD, _MAJOR) or not 0 < length <= _RECORD_LIMIT:
+        if kind != _RECORD or major >= _MAJORS or not 0 < length <= _RECORD_LIMIT:
             raise Malformed("another record inside the message")
         found += data[at + 5 : at + 5 + length]
         at += 5 + length

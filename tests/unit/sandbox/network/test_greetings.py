@@ -59,6 +59,35 @@ def test_a_name_that_is_not_listed_is_refused_and_its_server_hears_nothing(cuts:
     assert heard == []
 
 
+@pytest.mark.parametrize("before", [b"\x15\3\1\0\2\1\x5a", b"\x16\3\1\0\0", b"\x15\2\0\0\2\1\x70"])
+def test_a_greeting_behind_what_some_servers_pass_over_is_refused(before: bytes) -> None:
+    heard: list[bytes] = []
+    serves = Server(lambda client: _hears(client, heard))
+    with serves as server, Served(_listed(server.port), hosts=HOSTS) as served:
+        _, client = served.connect(f"web.test:{server.port}")
+        with client:
+            client.sendall(before + greeting("hidden.test"))
+            assert all_of(client) == b"<reset>"
+        why = "what its server is called over TLS cannot be told"
+        assert served.reports == [(f"web.test:{server.port}", why)]
+    assert heard == []
+
+
+@pytest.mark.parametrize("version", [b"\2\0", b"\x0f\xff"])
+def test_a_greeting_of_a_version_that_some_servers_do_not_look_at_is_judged(version: bytes) -> None:
+    heard: list[bytes] = []
+    serves = Server(lambda client: _hears(client, heard))
+    with serves as server, Served(_listed(server.port), hosts=HOSTS) as served:
+        data = greeting("hidden.test")
+        for said in (data[:1] + version + data[3:], recut(data[:1] + version + data[3:], [1, 9])):
+            _, client = served.connect(f"web.test:{server.port}")
+            with client:
+                client.sendall(said)
+                assert all_of(client) == b"<reset>"
+        assert served.reports == [(f"hidden.test:{server.port}", f"{NOT_ALLOWED}: asked of web.test over TLS")]
+    assert heard == []
+
+
 def test_a_name_that_is_denied_and_what_is_no_name_are_refused() -> None:
     with Server(echo) as server:
         allowed = [f"*.web.test:{server.port}", f"127.0.0.1:{server.port}"]
@@ -91,7 +120,15 @@ def test_what_is_no_tls_and_a_server_that_speaks_first_are_waited_for_by_nobody(
         echo(client)
 
     with Server(first) as server, Served(_listed(server.port), hosts=HOSTS) as served:
-        for data in (b"\x16\3", b"\x16\4\1\0\5\1", b"\x15\3\1", b"SSH-2.0-x\r\n"):
+        # the last but one is how MySQL's clients begin
+        for data in (
+            b"\x16\3",
+            b"\x16\4\1\0\5\1",
+            b"\x15\3\1",
+            b"\x15\3\1\0\2\2\1",
+            b"\x16\1\0\1\x85\xa6",
+            b"SSH-2.0-x\r\n",
+        ):
             _, client = served.connect(f"web.test:{server.port}")
             with client:
                 assert exactly(client, 9) == b"220 hello"
