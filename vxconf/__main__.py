@@ -90,10 +90,12 @@ def _unforeseen(fault: Exception, words: list[str]) -> int:
     if isinstance(fault, MemoryError):
         sys.stderr.write("error: no memory is left, free some or raise the limit of it (ulimit -v)\n")
         return _not_done(words)
-    sys.stderr.write(
-        f"error: unexpected {type(fault).__name__}{': ' + first if first else ''}; this is a mistake in vxconf, "
-        "set VXCONF_DEBUG=1 to see where\n"
-    )
+    from vxconf.mistakes import write_down  # noqa: PLC0415  nothing of it is needed where all is well
+
+    report = write_down(fault)
+    where = f"it is written down in {report}" if report else "set VXCONF_DEBUG=1 to see where"
+    what = f"{type(fault).__name__}{': ' + first if first else ''}"
+    sys.stderr.write(f"error: unexpected {what}; this is a mistake in vxconf, {where}\n")
     return _not_done(words)
 
 

@@ -246,19 +246,23 @@ def test_a_reader_that_goes_away_is_no_error(root: Path) -> None:
     assert closed.stderr == ""
 
 
+_MISTAKEN = """
+import sys, vxconf.checking as c
+def boom(*a): raise RuntimeError('planted\\nsecond line')
+c.check_project = boom
+from vxconf.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_an_unforeseen_mistake_is_one_line_and_its_traceback_is_for_whoever_asks(root: Path) -> None:
-    program = (
-        "import sys, vxconf.checking as c\n"
-        "def boom(*a): raise RuntimeError('planted\\nsecond line')\n"
-        "c.check_project = boom\n"
-        "from vxconf.__main__ import main\n"
-        "sys.exit(main(sys.argv[1:]))\n"
-    )
+    program = _MISTAKEN
     for debug, traceback in (("", False), ("1", True)):
         done = subprocess.run(
             [sys.executable, "-c", program, "check"],
             cwd=root,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "VXCONF_DEBUG": debug},
+            # a home that takes no file
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "VXCONF_DEBUG": debug, "HOME": os.devnull},
             capture_output=True,
             text=True,
             check=False,
@@ -267,6 +271,26 @@ def test_an_unforeseen_mistake_is_one_line_and_its_traceback_is_for_whoever_asks
         assert "VXCONF_DEBUG=1" in done.stderr
         assert ("Traceback" in done.stderr) is traceback
         assert traceback or done.stderr.count("\n") == 1
+
+
+def test_an_unforeseen_mistake_is_written_down_for_its_user_alone(root: Path, home: Path) -> None:
+    for _ in range(12):
+        done = subprocess.run(
+            [sys.executable, "-c", _MISTAKEN, "check", "secret-word/vx.toml"],
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "VXCONF_DEBUG": ""},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.stderr.count("\n") == 1
+    report = Path(done.stderr.strip().rpartition("written down in ")[2])
+    text = report.read_text(encoding="utf-8")
+    assert "RuntimeError: planted\nsecond line" in text
+    assert "secret-word" not in text
+    assert report.is_relative_to(home)
+    assert (report.stat().st_mode & 0o777, report.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert len(list(report.parent.iterdir())) == 10
 
 
 def test_a_machine_without_memory_is_no_mistake_of_ours(root: Path) -> None:
