@@ -237,7 +237,7 @@ class Client:
             raise Unreachable(f"{authority} hung up ({error.strerror or error})") from None
         body = self._loop.spawn(self._request_body(server, opened.connection))
         try:
-            return await self._response(server, opened.connection)
+            return await self._response(server, opened)
         finally:
             body.cancel()
 
@@ -255,12 +255,12 @@ class Client:
         # not all of the request came, or could be sent: neither side waits for the rest
         connection.close(reset=True)
 
-    async def _response(self, server: h11.Connection, connection: Connection) -> bool:
+    async def _response(self, server: h11.Connection, opened: Opened) -> bool:
         """Hand the answer on; whether another request may follow."""
         try:
-            while not isinstance(event := await self._event(server, connection), h11.ConnectionClosed):
+            while not isinstance(event := await self._event(server, opened.connection), h11.ConnectionClosed):
                 if isinstance(event, h11.InformationalResponse) and event.status_code == _SWITCHING:
-                    await self._switch(server, connection, event)
+                    await self._switch(server, opened, event)
                     return False
                 await self._connection.send(self._http.send(_again(event)) or b"")
                 if isinstance(event, h11.EndOfMessage):
@@ -276,16 +276,17 @@ class Client:
         self._connection.close(reset=True)
         return False
 
-    async def _switch(self, server: h11.Connection, connection: Connection, event: h11.InformationalResponse) -> None:
+    async def _switch(self, server: h11.Connection, opened: Opened, event: h11.InformationalResponse) -> None:
         """From here on it is another protocol, both ways; h11 takes no such answer that was not asked for."""
         headers = [*_end_to_end(event.headers), *_named(event.headers, b"upgrade")]
         await self._connection.send(
             self._http.send(h11.InformationalResponse(status_code=_SWITCHING, headers=headers)) or b""
         )
-        for told, where in ((self._http, connection), (server, self._connection)):
-            early, _ = told.trailing_data
-            await where.send(early)
-        await self._relay.both(self._connection, connection)
+        early, _ = server.trailing_data
+        await self._connection.send(early)
+        early, _ = self._http.trailing_data
+        # one may switch to TLS as well (RFC 2817)
+        await self._relay.both(self._connection, opened.connection, early, opened.named)
 
 
 def _upgrades(request: h11.Request) -> list[tuple[bytes, bytes]]:

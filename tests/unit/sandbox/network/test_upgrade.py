@@ -10,6 +10,7 @@ import pytest
 
 from sandbox.network.policy import NOT_ALLOWED, Upstream
 from tests.support.fronts import Served, Server, all_of, exactly, head_of, page
+from tests.support.greetings import greeting
 
 if TYPE_CHECKING:
     import socket
@@ -66,6 +67,29 @@ def test_what_is_sent_before_the_server_agreed_is_the_new_protocols_once_it_has(
         assert head_of(client).startswith(b"HTTP/1.1 101 ")
         assert exactly(client, 12) == b"\x81\x05helloearly"
         assert served.reports == []
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_name_that_is_asked_for_over_tls_behind_a_switch_is_judged(*, early: bool) -> None:
+    heard: list[bytes] = []
+
+    def switches(client: socket.socket) -> None:
+        head_of(client)
+        client.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: TLS/1.0\r\nConnection: Upgrade\r\n\r\n")
+        while data := client.recv(1 << 16):
+            heard.append(data)
+
+    with Server(switches) as server:
+        allowed = [f"web.test:{server.port}", f"127.0.0.1:{server.port}"]
+        with Served(allowed, hosts={"web.test": ["127.0.0.1"]}) as served, served.proxied() as client:
+            asks = asking(f"web.test:{server.port}", "Connection: Upgrade", "Upgrade: TLS/1.0")
+            client.sendall(asks + (greeting("hidden.test") if early else b""))
+            assert head_of(client).startswith(b"HTTP/1.1 101 ")
+            if not early:
+                client.sendall(greeting("hidden.test"))
+            assert all_of(client) == b"<reset>"
+            assert served.reports == [(f"hidden.test:{server.port}", f"{NOT_ALLOWED}: asked of web.test over TLS")]
+    assert heard == []
 
 
 def test_a_host_that_is_not_listed_is_asked_nothing() -> None:
