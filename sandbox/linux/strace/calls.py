@@ -139,8 +139,8 @@ class Calls:
                 )
             return
         call = syscalls.CALLS.get(name)
-        if call is None or (errno == "EINVAL" and name in _LINKS):
-            return  # it is there, and no link
+        if call is None or errno == "EBADF" or (errno == "EINVAL" and name in _LINKS):
+            return  # nowhere was looked; or it is there, and no link
         repeated = (f"{process.directory.path}\0{name}\0{errno}", body)
         if repeated in self._repeated:
             return

@@ -547,3 +547,7 @@ def test_a_second_path_is_placed_anew_each_time_though_the_first_is_absolute(cal
 def test_what_a_link_of_dev_leads_to_is_asked_for_each_process() -> None:
     line = f'open("/dev/fd/5/a", O_RDONLY) {MISSING}'
     assert len(said(f"10 {line}", '10 chdir("/ws/q") = 0', f"10 {line}", root=10)) == 2
+
+
+def test_a_descriptor_that_is_not_open_leads_nowhere_and_leaves_no_hole() -> None:
+    assert said('10 openat(99, "a", O_RDONLY) = -1 EBADF (Bad file descriptor)', noted=True) == []
