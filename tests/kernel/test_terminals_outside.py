@@ -96,6 +96,8 @@ def killed(desk: Desk, where: Path, meanwhile: Callable[[], object] = lambda: No
     with gone(supervisor):
         os.kill(run, signal.SIGKILL)
     desk.say("end\r")
+    # a terminal is of one session at a time
+    assert shell.wait(60) == 0
 
 
 def children(pid: int) -> list[int]:
