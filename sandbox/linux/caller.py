@@ -6,12 +6,13 @@ raises `OSError` with the number the caller is to be answered.
 
 from __future__ import annotations
 
+import _socket
 import ctypes
 import errno
 import os
 import re
 import socket
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sandbox.linux import sockaddr
 
@@ -30,6 +31,13 @@ RESOLVE_IN_ROOT = 0x10
 
 # nothing that a caller did: its call could not be looked at
 _OURS = (errno.EPERM, errno.EACCES, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+class Copy(socket.socket):
+    """A copy of a caller's socket; its kinds are bare numbers, of which each call asks several times."""
+
+    family: Any = _socket.socket.family
+    type: Any = _socket.socket.type
 
 
 class Unreadable(Exception):
@@ -98,7 +106,7 @@ class Caller:
         """A copy of one of its sockets; ENOTSOCK for anything else."""
         descriptor = self.descriptor(number)
         try:
-            return socket.socket(fileno=descriptor)
+            return Copy(fileno=descriptor)
         except OSError:
             os.close(descriptor)
             raise

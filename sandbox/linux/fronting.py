@@ -7,6 +7,7 @@ warden from the calls that wait for it, and a task that never dials pays for no 
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import pickle
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.network.policy import Policy
+
+# objects made, and not gone by themselves, after which the ones that hold each other are looked for
+_GARBAGE = 7000
 
 
 def main() -> None:
@@ -61,6 +65,9 @@ def main() -> None:
         inside=lambda family: opener.sock(asked, family),
     )
     front.take(listeners)
+    # what is there stays, and of a connection little is left that goes by itself alone
+    gc.freeze()
+    gc.set_threshold(_GARBAGE)
     loop.spawn(_hear(loop, link, front, failed))
     loop.run()
     settled = front.settle()
