@@ -25,14 +25,13 @@ import time
 from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.intents import Intent
-from sandbox.linux import bpf, kernel
+from sandbox.linux import bpf, kernel, walking
 from sandbox.linux import filter as filters
 from sandbox.linux.messages import LOST
 from sandbox.linux.numbers import ARCHITECTURES
 from sandbox.linux.strace.calls import NEW
 from sandbox.linux.strace.parser import WATCHED, Parser
 from sandbox.linux.syscalls import WRITES
-from sandbox.linux.walking import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,10 +116,13 @@ class _Places:
             self._devices = os.open(f"/proc/{command}/root/dev", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
-        return walk(pid, path, base=base, follows=follows, root=root, devices=self._devices)
+        return walking.walk(pid, path, base=base, follows=follows, root=root, devices=self._devices)
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)
+
+    def shut(self, pid: int, path: str) -> bool:
+        return walking.shut(pid, path)
 
     def changes(self, call: str, intent: Intent, path: str) -> bool:
         if not self._executed:

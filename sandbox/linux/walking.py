@@ -83,6 +83,27 @@ def _magic(caller: int, place: str) -> str | None:
     return text.removesuffix(" (deleted)") if text.startswith("/") else None
 
 
+def shut(caller: int, path: str) -> bool:
+    """Whether a path left in `/proc` goes through another process's link, which the caller may not follow either."""
+    match = _MAGIC.match(path)
+    if match is None or not match.group(1).isdecimal():
+        return False
+    try:
+        mine = _user_namespace(f"/proc/{caller}")
+    except OSError:
+        return False
+    process = f"/proc/{caller}/root/proc/{match.group(1)}"
+    try:
+        if _user_namespace(process) != mine:
+            return True
+        os.readlink(f"{process}/cwd")
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def _user_namespace(process: str) -> int:
     return os.stat(f"{process}/ns/user").st_ino
 

@@ -39,7 +39,7 @@ def test_hidden_is_hidden_however_it_is_asked_for(each_box: Box) -> None:
     assert (each_box.project / "lib/cart.py").read_text(encoding="utf-8") == "cart\n"
 
 
-@pytest.mark.parametrize("name", ["cwd", "root", "fd", "dev", "temp", "dots", "in_root", "other"])
+@pytest.mark.parametrize("name", ["cwd", "root", "fd", "closed", "dev", "temp", "dots", "in_root", "other"])
 def test_a_refused_write_counts_however_it_is_spelled(each_box: Box, name: str) -> None:
     in_root = (
         "import ctypes,os,struct; d=os.open('.',os.O_RDONLY);"
@@ -49,6 +49,7 @@ def test_a_refused_write_counts_however_it_is_spelled(each_box: Box, name: str) 
         "cwd": "echo x > /proc/self/cwd/new",
         "root": 'echo x > "/proc/self/root$PWD/new"',
         "fd": "exec 5<.; echo x > /dev/fd/5/new",
+        "closed": "exec 5<.; echo x > /dev/fd/5/new; exec 5<&-; sleep 0.1",
         "dev": 'ln -s "$PWD" /dev/shm/l; echo x > /dev/shm/l/new',
         "temp": 'ln -s /proc/self/cwd "$TMPDIR/l"; echo x > "$TMPDIR/l/new"',
         "dots": 'ln -s "$PWD/deep" "$TMPDIR/l"; echo x > "$TMPDIR/l/../new"',
@@ -58,11 +59,19 @@ def test_a_refused_write_counts_however_it_is_spelled(each_box: Box, name: str) 
     result = each_box.run(f"cd lib; {command}; true")
     assert (result.exit_code, result.command_exit_code) == (1, 0), shown(result)
     if each_box.observer == "strace" and result.trace == "partial":
-        # read once the process had ended, whose descriptor it was: not followed, and so no pass
-        assert name in ("fd", "other"), shown(result)
+        # read once the descriptor or its process was gone: not followed, and so no pass
+        assert name in ("fd", "closed", "other"), shown(result)
         return
     assert result.trace == "complete", shown(result)
     assert violated(result, each_box.project) == {("write", "lib/new")}, shown(result)
+
+
+def test_a_look_made_again_through_a_link_that_leads_elsewhere_counts(each_box: Box) -> None:
+    look = 'cat "$TMPDIR/l/secret.txt"'
+    link = 'ln -sfn "$PWD{}" "$TMPDIR/l"'
+    result = each_box.run(f"{link.format('/lib')}; {look}; {link.format('')}; {look}; true")
+    assert (result.exit_code, result.trace) == (1, "complete"), shown(result)
+    assert ("read", "secret.txt") in violated(result, each_box.project), shown(result)
 
 
 def test_links_out_of_grants_and_hidden_interpreters_open_nothing(each_box: Box) -> None:

@@ -25,6 +25,9 @@ NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})
 
 CONNECTS = ("connect", "sendto", "sendmsg", "sendmmsg")
 
+#: Once one of these has come off, a path may lead elsewhere.
+LINKS = frozenset({"symlink", "symlinkat", "link", "linkat", "rename", "renameat", "renameat2"})
+
 #: Those whose success may tell something.
 TELLING = syscalls.WRITES | syscalls.OPENS
 
@@ -56,6 +59,9 @@ class Places(Protocol):
     def changes(self, call: str, intent: Intent, path: str) -> bool:
         """Whether a call that may write there counts though it succeeded."""
 
+    def shut(self, pid: int, path: str) -> bool:
+        """Whether a path goes through another process's link that the caller may not follow; see `walking.shut`."""
+
 
 class _Named(NamedTuple):
     asked: str
@@ -75,6 +81,8 @@ class Calls:
 
     Attributes:
         datagrams: is told of each socket that is made.
+        plain: whether every path of the last call that failed is where it is spelled, so that whoever makes the
+            same call again is told the same.
     """
 
     def __init__(
@@ -86,6 +94,11 @@ class Calls:
         self._noted = noted
         self.datagrams = Datagrams()
         self._repeated: set[tuple[str, bytes]] = set()
+        self.plain = True
+
+    def forget(self) -> None:
+        """Paths may lead elsewhere from now on."""
+        self._repeated.clear()
 
     def moved(self, pid: int, process: Process, name: str, body: bytes) -> None:
         (argument,) = text.arguments(body, 1)
@@ -142,18 +155,26 @@ class Calls:
         if call is None or errno == "EBADF" or (errno == "EINVAL" and name in _LINKS):
             return  # nowhere was looked; or it is there, and no link
         repeated = (f"{process.directory.path}\0{name}\0{errno}", body)
+        self.plain = True
         if repeated in self._repeated:
             return
-        if len(self._repeated) >= REPEATED:
-            self._repeated.clear()
-        self._repeated.add(repeated)
         for named in self._named(pid, process, call, body, errno):
             for place in self._left_again(pid, named):
                 yield self._access(pid, name, named, place, intent=Intent.PROBE, errno=errno)
             path = self._walk(pid, named)
+            self.plain = self.plain and self._is_plain(named, path)
             yield self._access(pid, name, named, path, intent=named.intent, errno=errno)
             if len(call.paths) > 1 and not self._places.exists(path):
-                return  # a rename or a link of nothing changes nothing
+                break  # a rename or a link of nothing changes nothing
+        if self.plain:
+            if len(self._repeated) >= REPEATED:
+                self._repeated.clear()
+            self._repeated.add(repeated)
+
+    def _is_plain(self, named: _Named, path: str) -> bool:
+        """Whether no link was followed, and no descriptor that only its process knows."""
+        known = self._noted or named.base in (named.cwd, "/")
+        return known and named.root == "/" and path == os.path.normpath(os.path.join(named.base, named.asked))
 
     def _named(self, pid: int, process: Process, call: syscalls.Call, body: bytes, errno: str = "") -> Iterator[_Named]:
         """Each path of a call that names one and can be placed."""
@@ -238,8 +259,9 @@ class Calls:
             # a link led there, and the process has ended: where it stood is known all the same
             rest = "." + path[cwd.end() :]
             path = self._places.walk(pid, rest, base=named.cwd, follows=named.follows, root="/")
-        if _UNKNOWN.match(path) and not self._places.exists(f"/proc/{pid}"):
-            self._miss(f"a path through the descriptors of a process that is gone could not be followed ({path})")
+        # it led somewhere when the call was made: its process, or the descriptor, is gone since
+        if _UNKNOWN.match(path) and not self._places.shut(pid, path):
+            self._miss(f"a path through the links of a process could not be followed any more ({path})")
         return path
 
     def _left_again(self, pid: int, named: _Named) -> Iterator[str]:

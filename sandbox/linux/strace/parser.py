@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.linux import syscalls
 from sandbox.linux.strace import text
-from sandbox.linux.strace.calls import CONNECTS, REPEATED, TELLING, Calls
+from sandbox.linux.strace.calls import CONNECTS, LINKS, REPEATED, TELLING, Calls
 from sandbox.linux.strace.processes import MAKES, Processes
 
 if TYPE_CHECKING:
@@ -205,12 +205,15 @@ class Parser:
         body = line[len(name) + 1 : result.at]
         if result.errno:
             found.extend(self._calls.failed(pid, process, name, body, result.errno))
-            if name in _PLACED_BY_FIRST and _PLACED.match(body):
+            if self._calls.plain and name in _PLACED_BY_FIRST and _PLACED.match(body):
                 # whoever makes this call again is told the same, wherever it stands
                 if len(self._told) >= REPEATED:
                     self._told.clear()
                 self._told.add(line)
         elif name in TELLING:
+            if name in LINKS:
+                self._told.clear()
+                self._calls.forget()
             found.extend(self._calls.succeeded(pid, process, name, body, result))
         elif name in _MOVES:
             self._calls.moved(pid, process, name, body)

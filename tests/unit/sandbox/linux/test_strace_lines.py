@@ -34,6 +34,9 @@ class Places:
     def exists(self, path: str) -> bool:
         return path in self.names
 
+    def shut(self, pid: int, path: str) -> bool:  # noqa: ARG002  whoever asks
+        return path.startswith("/proc/1/")
+
     def changes(self, call: str, intent: Intent, path: str) -> bool:  # noqa: ARG002  whatever is done to it
         return path.endswith("/.bashrc")
 
@@ -342,8 +345,48 @@ def test_the_links_of_a_process_that_is_gone_are_known() -> None:
         ("open", "/ws/p/lib/new", "EROFS")
     ]
     assert said(f'1 open("/proc/self/root/ws/a", O_RDONLY) {MISSING}') == [("open", "/ws/a", "ENOENT")]
-    _, parser = read(f'1 open("/proc/self/fd/5/new", O_WRONLY|O_CREAT, 0666) {ROFS}')
-    assert "could not be followed" in parser.incomplete
+    for name in ("self/fd/5", "4711/cwd", "4711/root", "self/task/7/fd/5"):
+        _, parser = read(f'1 open("/proc/{name}/new", O_WRONLY|O_CREAT, 0666) {ROFS}', names=("/proc/1", "/proc/self"))
+        assert "could not be followed" in parser.incomplete, name
+    # what the kernel let the caller not follow either led it nowhere
+    _, parser = read('1 open("/proc/1/root/etc/passwd", O_RDONLY) = -1 EACCES (Permission denied)')
+    assert parser.incomplete == ""
+
+
+class Turning(Places):
+    """A link that leads somewhere else each time, and one that leads where the caller stands."""
+
+    def __init__(self) -> None:
+        super().__init__("/ws/p/l")
+        self.turn = 0
+
+    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
+        walked = super().walk(pid, path, base=base, follows=follows, root=root)
+        if walked.startswith("/ws/p/l/"):
+            self.turn += 1
+            return f"/ws/{self.turn}{walked.removeprefix('/ws/p/l')}"
+        return walked
+
+
+@pytest.mark.parametrize("spelled", ['AT_FDCWD</ws/p>, "l/x"', 'AT_FDCWD</ws/p>, "/ws/p/l/x"'])
+def test_a_call_made_again_through_a_link_is_followed_again(spelled: str) -> None:
+    parser = Parser(X86_64, Turning(), cwd="/ws/p", noted=True)
+    line = f"1 openat({spelled}, O_RDONLY) {MISSING}\n".encode()
+    found = parser.feed(line * 3)
+    assert len({access.path for access in found}) == 3
+
+
+@pytest.mark.parametrize(
+    "linked",
+    ['symlink("a", "l") = 0', 'rename("m", "l") = 0', 'linkat(AT_FDCWD</ws/p>, "m", AT_FDCWD</ws/p>, "l", 0) = 0'],
+)
+def test_what_was_no_link_may_become_one(linked: str) -> None:
+    places = Turning()
+    parser = Parser(X86_64, places, cwd="/ws/p", noted=True)
+    line = f'1 openat(AT_FDCWD</ws/p>, "k/x", O_RDONLY) {MISSING}\n'.encode()
+    before = parser.feed(line * 3)
+    after = parser.feed(f"1 {linked}\n".encode() + line)
+    assert (len(before), len(after)) == (1, 1)
 
 
 def test_a_directory_left_again_on_the_way_is_a_look_at_it() -> None:
