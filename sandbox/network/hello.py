@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+_CHANGE, _DATA = 20, 23
 _ALERT, _RECORD, _CLIENT_HELLO = 21, 22, 1
 # there is no TLS but of version 3, and servers (Go's) take any below this for it in what they hear first
 _MAJORS = 16
 # an alert that ends nothing, which some servers pass over
 _WARNING = b"\0\2\1"
-_SERVER_NAME, _HOST_NAME = 0, 0
+_SERVER_NAME, _HOST_NAME, _EARLY_DATA = 0, 0, 42
 _RECORD_LIMIT = (1 << 14) + 256
-#: The longest first message that is read; with post-quantum keys one has about two thousand bytes.
-LIMIT = 1 << 16
+#: The longest first message that is read; with post-quantum keys one has about two thousand bytes, and OpenSSL's
+#: servers take twice 65,536.
+LIMIT = 1 << 18
 # where the first record says of which kind its message is
 _KIND = 5
 
@@ -19,62 +23,127 @@ class Malformed(ValueError):
     """It begins as TLS does, and cannot be read."""
 
 
+class _NoMessage(Malformed):
+    """It is broken off by a record of another kind, or longer than any."""
+
+    def __init__(self, why: str, kind: int = -1) -> None:
+        super().__init__(why)
+        self.kind = kind
+
+
+class Greeting(NamedTuple):
+    """What a client said first.
+
+    Attributes:
+        name: what it calls its server, empty where it is no TLS or tells none.
+        size: how many bytes that took, 0 where it is no TLS.
+        early: whether it says more at once, which is encrypted and which its server may pass over.
+    """
+
+    name: str
+    size: int = 0
+    early: bool = False
+
+
 def server_name(data: bytes) -> str | None:
-    """The name in the message that `data` begins with.
+    """The name in the message that `data` begins with; see `read`."""
+    found = read(data)
+    return None if found is None else found.name
+
+
+def again(data: bytes, *, early: bool) -> tuple[int, str | None]:
+    """What comes after a greeting: a server may have its client greet once more, and go by that.
+
+    Args:
+        data: from the end of a record.
+        early: of the greeting.
 
     Returns:
-        Empty where it is no TLS or tells none; `None` when more bytes are needed to say.
+        How many bytes may be passed on, and the name in the second greeting: empty when there is none, or it tells
+        none; `None` when more bytes are needed to say.
+
+    Raises:
+        Malformed: see `read`.
+    """
+    passed = frozenset((_CHANGE, _ALERT, _DATA) if early else (_CHANGE, _ALERT))
+    at = 0
+    while len(data) > at:
+        if data[at] == _RECORD:
+            try:
+                return at, server_name(data[at:])
+            except _NoMessage as error:
+                # the end of an older handshake is encrypted, and may begin as a greeting does
+                if error.kind in passed:
+                    raise
+                return at, ""
+        if data[at] not in passed:
+            return at, ""
+        end = at + 5 + int.from_bytes(data[at + 3 : at + 5], "big")
+        if len(data) < max(at + 5, end):
+            break
+        at = end
+    return at, None
+
+
+def read(data: bytes) -> Greeting | None:
+    """The message that `data` begins with; `None` when more bytes are needed to say.
 
     Raises:
         Malformed: it is TLS, and what the server is called cannot be told for certain.
     """
     if data[:1] and data[0] not in {_ALERT, _RECORD}:
-        return ""
+        return Greeting("")
     if data[1:2] and data[1] >= _MAJORS:
-        return ""
+        return Greeting("")
     if len(data) <= _KIND:
-        return None if data[:1] != bytes((_ALERT,)) or _WARNING.startswith(data[3:_KIND]) else ""
+        return None if data[:1] != bytes((_ALERT,)) or _WARNING.startswith(data[3:_KIND]) else Greeting("")
     if data[0] == _ALERT:
         if data[3 : _KIND + 1] == _WARNING:
             raise Malformed("a warning before the message")
-        return ""
+        return Greeting("")
     if data[3:_KIND] == b"\0\0":
         raise Malformed("a record of nothing before the message")
     if data[_KIND] != _CLIENT_HELLO:
-        return ""
+        return Greeting("")
     message = _message(data)
-    return None if message is None else _name(_Reader(message))
+    return None if message is None else _greeting(_Reader(message[0]), message[1])
 
 
-def _message(data: bytes) -> bytes | None:
-    """The first message, however many records it comes in; `None` while some of it is missing."""
+def _message(data: bytes) -> tuple[bytes, int] | None:
+    """The first message, however many records it comes in, and where they end; `None` while some of it is missing."""
     found, at = bytearray(), 0
     while True:
         if len(found) >= 4:  # noqa: PLR2004  kind and length
             size = 4 + int.from_bytes(found[1:4], "big")
             if size > LIMIT:
-                raise Malformed("longer than any such message")
-            if len(found) >= size:
-                return bytes(found[:size])
+                raise _NoMessage("longer than any such message")
+            if len(found) > size:
+                raise Malformed("more than a message in its record")
+            if len(found) == size:
+                return bytes(found), at
         if len(data) < at + 5:
             return None
         kind, major, length = data[at], data[at + 1], int.from_bytes(data[at + 3 : at + 5], "big")
-        if kind != _RECORD or major >= _MAJORS or not 0 < length <= _RECORD_LIMIT:
-            raise Malformed("another record inside the message")
+        if kind != _RECORD:
+            raise _NoMessage("another record inside the message", kind)
+        if major >= _MAJORS or not 0 < length <= _RECORD_LIMIT:
+            raise Malformed("an odd record inside the message")
         found += data[at + 5 : at + 5 + length]
         at += 5 + length
 
 
-def _name(reader: _Reader) -> str:
+def _greeting(reader: _Reader, size: int) -> Greeting:
     reader.take(4 + 2 + 32)  # kind and length, version, random
-    for size in (1, 2, 1):  # session, ciphers, compression
-        reader.vector(size)
+    for width in (1, 2, 1):  # session, ciphers, compression
+        reader.vector(width)
     names: list[bytes] = []
+    early = False
     extensions = _Reader(reader.vector(2) if reader else b"")
     if reader:
         raise Malformed("more than a message")
     while extensions:
         kind, body = extensions.number(2), _Reader(extensions.vector(2))
+        early = early or kind == _EARLY_DATA
         if kind != _SERVER_NAME:
             continue
         entries = _Reader(body.vector(2))
@@ -87,7 +156,7 @@ def _name(reader: _Reader) -> str:
     if len(names) > 1:
         raise Malformed("more than one name")
     try:
-        return names[0].decode("ascii") if names else ""
+        return Greeting(names[0].decode("ascii") if names else "", size, early)
     except UnicodeDecodeError:
         raise Malformed("a name that is none") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 from sandbox.network import hello
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 CHUNK = 1 << 18
 # how much of a greeting is read at once, and how often
 _GREETING, _READS = 1 << 14, 4096
+# what a client says before its server asks it to greet again, and servers pass over: those that do take much less
+_EARLY = 1 << 20
 # chunks after which the others have their turn
 _FAIR = 8
 
@@ -47,7 +50,7 @@ class Relay:
         back = self._loop.spawn(self._one_way(other, one))
         try:
             if named is not None:
-                early = await self._greeting(one, early, named)
+                early = await self._greetings(one, other, early, named)
             if early:
                 await other.send(early)
             await self._one_way(one, other)
@@ -58,21 +61,49 @@ class Relay:
         finally:
             back.cancel()
 
-    async def _greeting(self, client: Connection, data: bytes, named: Callable[[str | None], object]) -> bytes:
-        name: str | None = None
+    async def _greetings(
+        self, client: Connection, server: Connection, data: bytes, named: Callable[[str | None], object]
+    ) -> bytes:
+        """Judge what a client calls its server, once or twice, and pass it on; what was read beyond that."""
         try:
-            for _ in range(_READS):
-                if (name := hello.server_name(data)) is not None:
-                    break
-                more = await client.recv(_GREETING)
-                if not more:
-                    return data
-                data += more
+            found, data = await self._first(client, data)
+            if found is None or found.name:
+                named(found and found.name)
+            if found is None or not found.size:
+                return data
+            await server.send(data[: found.size])
+            name, data = await self._second(client, server, data[found.size :], early=found.early)
         except hello.Malformed:
-            pass  # it is judged as one that tells no name for certain
-        if name != "":
+            named(None)
+            raise OSError(errno.EPROTO, "what the server is called cannot be told") from None
+        if name:
             named(name)
         return data
+
+    async def _first(self, client: Connection, data: bytes) -> tuple[hello.Greeting | None, bytes]:
+        for _ in range(_READS):
+            if (found := hello.read(data)) is not None:
+                return found, data
+            more = await client.recv(_GREETING)
+            if not more:
+                return hello.Greeting(""), data
+            data += more
+        return None, data
+
+    async def _second(self, client: Connection, server: Connection, data: bytes, *, early: bool) -> tuple[str, bytes]:
+        passed = 0
+        while passed < _EARLY:
+            size, name = hello.again(data, early=early)
+            if size:
+                await server.send(data[:size])
+                data, passed = data[size:], passed + size
+            if name is not None:
+                return name, data
+            more = await client.recv(_GREETING)
+            if not more:
+                break
+            data += more
+        return "", data
 
     async def _one_way(self, source: Connection, target: Connection) -> None:
         view = self._buffer

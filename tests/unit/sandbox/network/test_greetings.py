@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import ssl
 
@@ -9,7 +10,7 @@ import pytest
 
 from sandbox.network.policy import DENIED, NOT_ALLOWED
 from tests.support.fronts import SECONDS, Served, Server, all_of, echo, exactly
-from tests.support.greetings import greeting, recut
+from tests.support.greetings import greeting, recut, with_early_data
 
 HOSTS = {"web.test": ["127.0.0.1"], "also.test": ["127.0.0.1"]}
 
@@ -86,6 +87,63 @@ def test_a_greeting_of_a_version_that_some_servers_do_not_look_at_is_judged(vers
                 assert all_of(client) == b"<reset>"
         assert served.reports == [(f"hidden.test:{server.port}", f"{NOT_ALLOWED}: asked of web.test over TLS")]
     assert heard == []
+
+
+CHANGED = b"\x14\3\3\0\1\1"
+
+
+@pytest.mark.parametrize("between", [b"", CHANGED, b"\x15\3\3\0\2\1\x5a" + CHANGED])
+@pytest.mark.parametrize("first", ["web.test", None])
+@pytest.mark.parametrize("cuts", [[], [40, 200]])
+def test_another_name_in_a_second_greeting_is_refused(between: bytes, first: str | None, cuts: list[int]) -> None:
+    """A server that wants another key has its client greet again, and OpenSSL's then goes by the second name."""
+    heard: list[bytes] = []
+    serves = Server(lambda client: _hears(client, heard))
+    with serves as server, Served(_listed(server.port), hosts=HOSTS) as served:
+        begins, rest = greeting(first), between + recut(greeting("hidden.test"), cuts)
+        for pieces in ([begins + rest], [begins, rest], [begins, *(rest[at : at + 1] for at in range(len(rest)))]):
+            _, client = served.connect(f"web.test:{server.port}")
+            with client:
+                with contextlib.suppress(OSError):  # it is refused before the last byte was sent
+                    for piece in pieces:
+                        client.sendall(piece)
+                with contextlib.suppress(OSError):
+                    assert all_of(client).endswith(b"<reset>")
+        assert served.reports == [(f"hidden.test:{server.port}", f"{NOT_ALLOWED}: asked of web.test over TLS")]
+    # what came of the three to their server, one after the other or not
+    assert len(b"".join(heard)) <= 3 * len(begins + between)
+
+
+def test_what_comes_after_a_greeting_is_passed_on_as_it_is() -> None:
+    encrypted = b"\x16\3\3\0\x28\1\0\1" + bytes(37)
+    follows = (
+        CHANGED + b"\x17\3\3\0\5hello",
+        b"\x16\3\3\0\5\x10\0\0\1a" + CHANGED + encrypted,
+        # the end of a handshake that goes on from an earlier one, and looks like a greeting
+        CHANGED + encrypted + b"\x17\3\3\0\5hello",
+        CHANGED + b"\x16\3\3\0\x28\1\xff" + bytes(38),
+        b"\x15\3\3\0\2\2\x2e",
+        b"GET / HTTP/1.0\r\n\r\n",
+        greeting("also.test") + b"\x17\3\3\0\5hello",
+    )
+    with Server(echo) as server, Served(_listed(server.port), hosts=HOSTS) as served:
+        for follow in follows:
+            _, client = served.connect(f"web.test:{server.port}")
+            with client:
+                data = greeting("web.test") + follow
+                client.sendall(data)
+                assert exactly(client, len(data)) == data
+        assert served.reports == []
+
+
+def test_a_second_greeting_behind_what_was_said_too_early_is_judged() -> None:
+    early = with_early_data(greeting("web.test"))
+    with Server(echo) as server, Served(_listed(server.port), hosts=HOSTS) as served:
+        _, client = served.connect(f"web.test:{server.port}")
+        with client:
+            client.sendall(early + b"\x17\3\3\0\5hello" + CHANGED + greeting("hidden.test"))
+            assert all_of(client).endswith(b"<reset>")
+        assert [asked for asked, _ in served.reports] == [f"hidden.test:{server.port}"]
 
 
 def test_a_name_that_is_denied_and_what_is_no_name_are_refused() -> None:
