@@ -33,6 +33,10 @@ _SPARE_FROM = 2
 _IDLE_SECONDS = 2.0
 # a task that has not begun by then waits for something
 _START_SECONDS = 0.2
+# what a short task takes beside its start; a spare made then would only delay its end
+_REST_SECONDS = 0.004
+# tasks that come so close together each wait for the spare more than for the one before
+_CLOSE_SECONDS = 0.03
 _END_SECONDS = 5.0
 
 
@@ -78,7 +82,10 @@ class Supervisor:
         self._base = Base("")
         # the warden handed a task last, for as long as what is made ahead would only delay that task's start
         self._starting: socket.socket | None = None
-        self._due = 0.0
+        # when the next spare is made
+        self._due: float | None = None
+        self._handed = 0.0
+        self._close = False
         self._served = 0
         self._lending = lending.Lending()
 
@@ -92,9 +99,12 @@ class Supervisor:
                 poll.register(self._starting.fileno(), select.POLLIN)
             ready = {fd for fd, _ in poll.poll(self._patience())}
             self._lending.hear(ready)
-            if self._starting is not None and (self._starting.fileno() in ready or time.monotonic() >= self._due):
+            if self._starting is not None and self._starting.fileno() in ready:
+                self._forget_starting()
+                self._due = time.monotonic() + (0 if self._close else _REST_SECONDS)
+            if self._due is not None and time.monotonic() >= self._due:
                 self._make_spare()
-            elif not ready:
+            elif not ready and self._due is None:
                 self._drop_spare()
             if self._requests.fileno() not in ready:
                 self._sweep()
@@ -145,7 +155,9 @@ class Supervisor:
             _refuse(fds[0], Failed(reason=f"no process can be started: {error.strerror}", hint=remedy(error)))
         else:
             self._served += 1
-        self._starting, self._due = spare, time.monotonic() + _START_SECONDS
+        now = time.monotonic()
+        self._close, self._handed = now - self._handed < _CLOSE_SECONDS, now
+        self._starting, self._due = spare, now + _START_SECONDS
 
     def _sweep(self) -> None:
         """End what wardens left behind, which is this process's own by now."""
@@ -156,13 +168,14 @@ class Supervisor:
 
     def _patience(self) -> float | None:
         """How long to wait for a request, in milliseconds."""
-        if self._starting is not None:
+        if self._due is not None:
             return max(0.0, self._due - time.monotonic()) * 1000
         return _IDLE_SECONDS * 1000 if self._wardens else None
 
     def _make_spare(self) -> None:
         """The task handed over last has begun or ended: now the next one's part may be made."""
         self._forget_starting()
+        self._due = None
         if self._served >= _SPARE_FROM and self._spare is None:
             with contextlib.suppress(OSError):  # the next task's own attempt will say why
                 self._spare = self._fork((), spare=True)
