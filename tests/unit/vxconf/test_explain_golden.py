@@ -80,7 +80,7 @@ def _explained(project: Path, case: Path, capsys: pytest.CaptureFixture[str], fo
     words: Arguments = {"task": "build", "platform": "all", "format": form, "why": why, "mechanism": False, "C": None}
     status = explain.main(words)
     text = capsys.readouterr().out
-    assert status == (1 if case.stem in {"refused"} else 0)
+    assert status == (1 if case.stem == "refused" else 0)
     return text
 
 
