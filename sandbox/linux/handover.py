@@ -53,6 +53,9 @@ def main(handover: socket.socket, base: Base, *, supervisor: int, spare: bool) -
         if isinstance(prepared, Prepared) and (not usable or prepared.stale()):
             prepared.discard()
             prepared = _prepared(base, wake, supervisor, handover, control)
+        elif spare and isinstance(prepared, Exception):
+            # what was lacking may have been the task's before this one
+            prepared = _prepared(base, wake, supervisor, handover, control)
         if isinstance(prepared, Exception):
             raise prepared  # noqa: TRY301  said below, as every other
         _serve(handover, control, stdio, prepared, wake)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import threading
 import time
@@ -38,6 +39,27 @@ def _wait(until: Callable[[], bool], seconds: float = 30) -> None:
     while not until():
         assert time.monotonic() < deadline, "it did not come about"
         time.sleep(0.02)
+
+
+def test_what_kept_a_sandbox_from_being_made_ahead_is_not_the_next_tasks_failure(
+    own: Workspace, places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the task before it holds every process this user may have."""
+    fails = places / "fails"
+    bwrap = places / "bwrap"
+    # the second start from when there is such a file comes to nothing
+    bwrap.write_text(
+        f"#!/bin/sh\nif [ -e {fails}.1 ]; then rm {fails}.1; exit 1; fi\n"
+        f'if [ -e {fails} ]; then mv {fails} {fails}.1; fi\nexec {shutil.which("bwrap")} "$@"\n'
+    )
+    bwrap.chmod(0o755)
+    monkeypatch.setattr("sandbox.invocation.find_bwrap", lambda *_: str(bwrap))
+    assert own.run("echo one").stdout == b"one\n"
+    fails.touch()
+    assert own.run("echo two").stdout == b"two\n"
+    _wait(lambda: not fails.exists() and not fails.with_name("fails.1").exists())
+    result = own.run("echo three")
+    assert (result.exit_code, result.stdout) == (0, b"three\n"), shown(result)
 
 
 def _alive(marker: str) -> list[int]:
