@@ -33,7 +33,7 @@ ACCESSES = st.builds(
         pid=1, operation=operation, intent=intent, asked=path, path=path, exists=exists
     ),
     st.sampled_from(["openat", "x"]),
-    st.sampled_from(Intent),
+    st.sampled_from(list(Intent)),
     st.one_of(PATHS, st.just("/ws/p"), st.just("/ws/other/x"), st.just("/opt/x")),
     st.booleans(),
 )

@@ -209,15 +209,16 @@ def test_many_runs_leak_nothing(base: Path, box: Box) -> None:
     with Session() as session:
         box.session = session
         request = box.request()
-        # by the third run there is a spare, which the supervisor holds one descriptor of
         for _ in range(3):
             assert session.run(request, command="true").exit_code == 0
         pid = supervisor_of(session)
-        before = (len(os.listdir("/proc/self/fd")), threading.active_count(), len(os.listdir(f"/proc/{pid}/fd")))
+        before = (len(os.listdir("/proc/self/fd")), threading.active_count())
+        held = len(os.listdir(f"/proc/{pid}/fd"))
         for number in range(120):
             assert session.run(request, command=f"exit {number % 3}").exit_code == number % 3
-        after = (len(os.listdir("/proc/self/fd")), threading.active_count(), len(os.listdir(f"/proc/{pid}/fd")))
-        assert after == before
+        assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before
+        # one more for a spare, which may have been made by now and not by then
+        assert abs(len(os.listdir(f"/proc/{pid}/fd")) - held) <= 1
         until(lambda: below(pid) == [], lambda: f"left: {below(pid)}")
     assert os.listdir(base / f"vx-{os.getuid()}") == []
 
