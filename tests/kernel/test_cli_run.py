@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,11 +141,9 @@ def test_the_json_has_every_key_and_stdout_to_itself(workspace_factory: Factory,
 
 @_BOTH
 def test_a_command_that_takes_too_long_is_124(workspace_factory: Factory, block: str) -> None:
-    begun = time.monotonic()
-    done = _run(_project(workspace_factory, "sleep 60", block), "--timeout", "0.5", "--format", "json")
+    done = _run(_project(workspace_factory, "sleep 1000", block), "--timeout", "0.5", "--format", "json")
     data = _data(done)
     assert (done.returncode, data["exitCode"], data["commandExitCode"], data["timedOut"]) == (124, 124, 143, True)
-    assert time.monotonic() - begun < 30
 
 
 def test_the_files_own_timeout_counts_and_the_command_lines_wins(workspace_factory: Factory) -> None:

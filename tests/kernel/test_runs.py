@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -75,11 +74,9 @@ def test_a_command_that_is_not_found_or_not_executable_is_answered_as_by_a_shell
 
 
 def test_a_timeout_ends_the_command_with_a_term(shop: Workspace) -> None:
-    began = time.monotonic()
-    result = shop.run("sleep 60", timeout=0.3)
+    result = shop.run("sleep 1000", timeout=0.3)
     assert (result.exit_code, result.command_exit_code, result.timed_out) == (124, 143, True), shown(result)
     assert result.signal == "SIGTERM"
-    assert time.monotonic() - began < 30
 
 
 def test_a_command_that_ignores_the_term_is_killed_after_the_grace(
@@ -192,10 +189,8 @@ def test_a_callback_that_fails_ends_the_run_and_its_error_is_the_callers(quick_s
     def fail(_: bytes) -> None:
         raise RuntimeError("mine")
 
-    began = time.monotonic()
     with pytest.raises(RuntimeError, match="mine"):
-        quick_shop.run("echo x; sleep 60", on_stdout=fail)
-    assert time.monotonic() - began < 30
+        quick_shop.run("echo x; sleep 1000", on_stdout=fail)
     assert _left(quick_shop) == []
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -148,8 +147,6 @@ def test_the_session_that_closes_ends_the_relay(shop: Workspace) -> None:
 def test_a_timeout_is_the_relays_124(shop: Workspace) -> None:
     with shop.session.wrap(shop.request(), command="sleep 300", timeout=0.2) as wrapped:
         process = spawn(wrapped)
-        began = time.monotonic()
         process.communicate(timeout=60)
         assert process.returncode == 124
-        assert time.monotonic() - began < 60
         assert wrapped.result(60).timed_out

