@@ -21,26 +21,37 @@ if TYPE_CHECKING:
     from vxconf.diagnostics import Diagnostic
     from vxconf.document import Document
     from vxconf.judging import Judged
-    from vxconf.model import Entry
+    from vxconf.model import Entry, SandboxModel
+#: Entries of a block that are told to be covered.
+_TOLD = 20
 #: Names below a directory from which on serving it by name is worth a word.
 LARGE = 1_000
 
 
 def cautions(
-    judged: Judged, document: Document, *, files: Files, stores: Collection[str], is_made: Callable[[str], bool]
+    block: SandboxModel,
+    judged: Judged,
+    document: Document,
+    *,
+    files: Files,
+    stores: Collection[str],
+    is_made: Callable[[str], bool],
 ) -> tuple[Diagnostic, ...]:
     """The warnings of one block.
 
     Args:
-        judged: the block and its plan.
+        block: what the file says.
+        judged: what became of it.
         document: the file it stands in, for places.
         files: the host's file system.
         stores: where credentials may be, as `store_places` gives it.
         is_made: whether a task of the workspace makes a path, so that it may well be missing now.
     """
+    inert = frozenset(judged.inert)
     found = [
-        *_naming_nothing(judged, is_made),
-        *_covered(judged),
+        *_naming_nothing(judged, inert, files, is_made),
+        *_covered(block, judged, document, inert),
+        *_outside(judged),
         *_opening_stores(judged, stores),
         *_large_by_name(judged, files),
     ]
@@ -55,8 +66,9 @@ def cautions(
 _Found = tuple[str, "Entry", str, str]
 
 
-def _naming_nothing(judged: Judged, is_made: Callable[[str], bool]) -> Iterator[_Found]:
-    inert = set(judged.inert)
+def _naming_nothing(
+    judged: Judged, inert: Collection[str], files: Files, is_made: Callable[[str], bool]
+) -> Iterator[_Found]:
     # an entry with braces names something as soon as one of its alternatives does
     alternatives: dict[Entry, list[str]] = {}
     for field, entries in judged.resolution.origins:
@@ -64,16 +76,37 @@ def _naming_nothing(judged: Judged, is_made: Callable[[str], bool]) -> Iterator[
             for entry in entries:
                 alternatives.setdefault(entry, []).append(field)
     for entry, fields in alternatives.items():
-        grants = [_grant_at(judged, field) for field in fields]
-        if not inert.issuperset(fields) or any(is_made(_place(grant)) for grant in grants):
+        if not all(field in inert for field in fields):
             continue
-        what = ("VX403", "matches") if all(map(globs.has_wildcard, grants)) else ("VX407", "names")
-        yield what[0], entry, f"{what[1]} nothing now", "check the spelling, or make it before the task starts"
+        grants = [_grant_at(judged, field) for field in fields]
+        if any(is_made(_place(grant)) for grant in grants):
+            continue
+        patterns = all(map(globs.has_wildcard, grants))
+        if not patterns and all(grant.endswith("/") and files.kind(_place(grant)) is Kind.FILE for grant in grants):
+            remedy = f"write it without the slash: {quoted(entry.text.rstrip('/'))}"
+            yield "VX407", entry, "names a directory, and there is a file", remedy
+            continue
+        what = ("VX403", "matches") if patterns else ("VX407", "names")
+        yield what[0], entry, f"{what[1]} nothing now", _not_understood(entry.text)
 
 
-def _covered(judged: Judged) -> Iterator[_Found]:
+def _not_understood(text: str) -> str:
+    """What to do about an entry that names nothing: it may be written as another tool wants it."""
+    if text.startswith("$") or "${" in text:
+        return 'variables are not expanded here: write the path itself, or "~/" for home'
+    if text.startswith("~"):
+        return 'only "~/" stands for a home, and no other user\'s: write the path itself'
+    if text.startswith("!"):
+        return 'no entry takes another back: list what is granted, or write "./!" for a name that begins so'
+    if text[1:3] in {":/", ":\\"} and text[0].isalpha():
+        return "there are no drives here: an absolute path begins with /"
+    if "\\" in text:
+        return "write / between names: a backslash has the character behind it taken literally"
+    return "check the spelling, or make it before the task starts"
+
+
+def _covered(block: SandboxModel, judged: Judged, document: Document, inert: Collection[str]) -> Iterator[_Found]:
     config, resolution = judged.resolution.config, judged.resolution
-    walls = _walls(judged.bare)
     reads = [(f"allowRead[{i}]", grant) for i, grant in enumerate(config.allow_read)]
     writes = [(f"allowWrite[{i}]", grant) for i, grant in enumerate(config.allow_write)]
     for field, _ in (*reads, *writes):
@@ -81,28 +114,64 @@ def _covered(judged: Judged) -> Iterator[_Found]:
         for entry in others:
             if entry.text == first.text or not globs.expand_braces(entry.text)[1:]:
                 yield "VX404", entry, f"means the same as {quoted(first.text)} before it", "remove one of the two"
+    covers = _covers(judged, reads, writes, inert)
+    if not covers:
+        return
+    from vxconf.covering import Needless  # noqa: PLC0415  start-up time: a healthy block lists nothing twice
+
+    needless, told = Needless(block, judged, document), 0
+    for entry, cover in covers:
+        # a plan is asked for each, and who was told so often looks at the rest himself
+        if told < _TOLD and needless(entry):
+            told += 1
+            what = f"is already covered by {_field(cover)} {quoted(cover.text)}"
+            yield "VX404", entry, what, "remove it, or narrow the other"
+
+
+_Grants = list[tuple[str, str]]
+
+
+def _covers(judged: Judged, reads: _Grants, writes: _Grants, inert: Collection[str]) -> tuple[tuple[Entry, Entry], ...]:
+    """Entries that seem to be covered, each with one that seems to cover it."""
+    walls, origins = _walls(judged.bare), dict(judged.resolution.origins)
+    found: dict[Entry, list[Entry | None]] = {}
     for mine, wider in ((reads, (*reads, *writes)), (writes, writes)):
+        holders = [
+            (_literal(grant), grant, origins[field][0])
+            for field, grant in wider
+            if grant.endswith("/") and field not in inert and not globs.has_wildcard(grant)
+        ]
+        if not holders:
+            continue
         for field, grant in mine:
-            for other, above in wider:
-                if other != field and _covers(above, grant, walls):
-                    entry, cover = resolution.origin(field)[0], resolution.origin(other)[0]
-                    if entry.path == cover.path:
-                        continue
-                    what = f"is already covered by {_field(cover)} {quoted(cover.text)}"
-                    yield "VX404", entry, what, "remove it, or narrow the other"
-                    break
+            entry, path = origins[field][0], _place(grant)
+            above = (
+                cover
+                for directory, holder, cover in holders
+                if paths.at_or_under(path, directory)
+                and holder != grant
+                and cover.path != entry.path
+                # a grant naming a wall, or something in one, opens what the one above it does not
+                and not any(paths.at_or_under(path, wall) and paths.under(wall, directory) for wall in walls)
+            )
+            # of an entry with braces every alternative has to be covered
+            found.setdefault(entry, []).append(next(above, None) if field not in inert else None)
+    return tuple((entry, covers[0]) for entry, covers in found.items() if covers[0] is not None and all(covers))
 
 
-def _covers(above: str, grant: str, walls: tuple[str, ...]) -> bool:
-    """Whether a directory grant opens everything another grant does."""
-    if not above.endswith("/") or globs.has_wildcard(above):
-        return False
-    directory = _literal(above)
-    path = _place(grant)
-    if not paths.at_or_under(path, directory) or above == grant:
-        return False
-    # a grant naming a wall, or something in one, opens what the one above it does not
-    return not any(paths.at_or_under(path, wall) and paths.under(wall, directory) for wall in walls)
+def _outside(judged: Judged) -> Iterator[_Found]:
+    """Read grants that hold the workspace: they stop at its root, and around it all may be read anyway."""
+    request = judged.bare
+    if request is None or request.config.hermetic:
+        return
+    root = request.workspace_root
+    around = [wall.path for wall in request.around]
+    for index, grant in enumerate(judged.resolution.config.allow_read):
+        place = _literal(grant) if not globs.has_wildcard(grant) else root
+        if paths.under(root, place) and not any(paths.at_or_under(place, wall) for wall in around):
+            entry = judged.resolution.origin(f"allowRead[{index}]")[0]
+            what = f"does not reach into the workspace {root}, and what is outside may be read anyway"
+            yield "VX415", entry, what, 'grant what the task needs of the workspace, such as "." for its project'
 
 
 def store_places(home: str, files: Files) -> frozenset[str]:
@@ -151,7 +220,11 @@ def _is_large(directory: str, files: Files) -> bool:
 
 
 def _walls(request: Request | None) -> tuple[str, ...]:
-    return tuple(wall.path for wall in (*request.walls, *request.stores)) if request is not None else ()
+    """Where a grant from above stops."""
+    if request is None:
+        return ()
+    closed = (*request.walls, *request.stores, *request.around)
+    return (request.workspace_root, request.facts.temp_root, *(wall.path for wall in closed))
 
 
 def _grant_at(judged: Judged, field: str) -> str:

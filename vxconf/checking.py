@@ -128,6 +128,7 @@ def _block(task: Task, block: SandboxModel, document: Document, platforms: Itera
 
             workspace = task.project.workspace
             yield from cautions(
+                block,
                 judged,
                 document,
                 files=workspace.files,

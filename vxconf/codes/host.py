@@ -206,7 +206,8 @@ WARNINGS = (
         code="VX407",
         slug="names-nothing",
         title="a read grant names nothing now",
-        means="A file made after the task has started is not covered by it.",
+        means="A file made after the task has started is not covered by it. A slash at the end names a directory, "
+        "never a file. Variables, `~user`, a `!` in front and backslashes between names are not understood here.",
         wrong=sandbox('allow.read = ["scr"]'),
         right=sandbox('allow.read = ["src"]'),
         severity=Severity.WARNING,
@@ -284,6 +285,17 @@ WARNINGS = (
         "it reads to whom it likes. Name the hosts it needs.",
         wrong=sandbox('allow.network = ["*.amazonaws.com"]'),
         right=sandbox('allow.network = ["our-artifacts.s3.amazonaws.com"]'),
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX415",
+        slug="stops-at-the-workspace",
+        title="a read grant holds the workspace and opens nothing in it",
+        means="Nothing in the workspace is opened by a grant from outside it, however wide: it has to be granted where "
+        "it is. What is outside may be read without a grant, unless the task is hermetic.",
+        wrong=sandbox('allow.read = ["/"]'),
+        right=sandbox('allow.read = ["."]'),
         severity=Severity.WARNING,
         stage=Stage.HOST,
     ),

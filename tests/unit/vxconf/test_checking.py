@@ -99,6 +99,12 @@ def test_refusals_of_one_list_keep_the_index_of_the_file(workspace_factory: Fact
         ('allow.read = ["src/", "./src"]', "VX404", "read[1]"),
         ('allow.read = ["gen/x"]\nallow.write = ["gen/"]', "VX404", "read[0]"),
         ('allow.write = ["gen/", "gen/deep/"]', "VX404", "write[1]"),
+        ('allow.read = ["src/x.py", "src/", "gen/x"]', "VX404", "read[0]"),
+        ('allow.read = ["src/", "{src/x.py,src/*.py}"]', "VX404", "read[1]"),
+        ('allow.read = ["/"]', "VX415", "read[0]"),
+        ('allow.read = ["/", "src/x.py"]', "VX415", "read[0]"),
+        ('allow.read = ["../../../..", "src/x.py"]', "VX415", "read[0]"),
+        ('allow.read = ["src/x.py/", "src/x.py"]', "VX407", "read[0]"),
         ('allow.read = ["~/.npmrc"]', "VX405", "read[0]"),
         ('allow.read = ["~/.ssh/id"]', "VX405", "read[0]"),
     ],
@@ -122,6 +128,9 @@ def test_a_grant_that_probably_does_not_do_what_was_meant_is_a_warning_with_its_
         'allow.read = ["."]\nallow.write = ["dist/"]',
         'allow.read = ["{src,gone}"]',
         'allow.read = ["src/", "srcs"]',
+        'allow.read = ["src/", "{src/x,srcs}"]',
+        'allow.read = ["src/", "linked/x"]',
+        'hermetic = true\nallow.read = ["/"]',
         'allow.read = ["dist/made"]\nallow.write = ["dist2/"]',
     ],
 )
@@ -132,6 +141,7 @@ def test_a_grant_that_opens_something_of_its_own_is_no_warning(workspace_factory
             + '[tasks.gen.cache.outputs]\nfiles = ["dist/**"]\n[tasks.gen.exec]\ncommand = "x"\n',
             "p/src/x": "",
             "p/srcs": "",
+            "p/linked": Link("src"),
             "p/sub/kit/vx.toml": "",
             "p/sub/kit/x": "",
             ".git/HEAD": "",
@@ -145,6 +155,28 @@ def test_a_missing_path_another_projects_task_makes_is_no_warning(workspace_fact
         {"p/vx.toml": _task('allow.read = ["../q/dist/", "../q/gone/"]'), "q/vx.toml": _task('allow.write = ["dist/"]')}
     )
     assert [(d.code, d.path[-7:]) for d in _check(root)] == [("VX407", "read[1]")]
+
+
+@pytest.mark.parametrize(
+    ("entry", "help_"),
+    [
+        ("src/x/", 'without the slash: "src/x"'),
+        ("$HOME/x", "variables"),
+        ("${HOME}/x", "variables"),
+        ("~bob/x", "no other user's"),
+        ("!src/x", "takes another back"),
+        ("C:/x", "drives"),
+        ("src\\\\x", "backslash"),
+        ("scr", "spelling"),
+    ],
+)
+def test_an_entry_that_names_nothing_is_told_what_is_not_understood(
+    workspace_factory: Factory, entry: str, help_: str
+) -> None:
+    root = workspace_factory({"p/vx.toml": _task(f'allow.read = ["{entry}"]'), "p/src/x": ""})
+    (found,) = _check(root)
+    assert found.code in {"VX403", "VX407"}
+    assert help_ in found.help
 
 
 @pytest.mark.parametrize(
