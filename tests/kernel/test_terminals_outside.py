@@ -53,21 +53,30 @@ def test_a_task_in_a_window_has_its_size_its_keys_and_leaves_it_as_it_was(
     workspace_factory: Factory, desk: Desk
 ) -> None:
     before = desk.modes()
-    where = project(workspace_factory, "stty size; read line; echo got $line; exec bash --norc --noprofile -i")
+    where = project(
+        workspace_factory, 'stty size; read line; echo got $line; exec env PS1="ready> " bash --norc --noprofile -i'
+    )
     running = desk.on(*_VXCONF, cwd=where, env=_ENVIRONMENT)
+
+    def say(text: str) -> None:
+        # what is typed while a shell takes the terminal back from a job may be dropped
+        desk.until("ready> ")
+        desk.say(text)
+
     desk.until("33 101")
     desk.say("words\r")
     desk.until("got words")
     assert not desk.modes()[3] & _RAW
-    desk.say("sh -c 'echo up-$((1+1)); exec sleep 1000'\r")
+    say("sh -c 'echo up-$((1+1)); exec sleep 1000'\r")
     desk.until("up-2")
     desk.say("\x03")
-    desk.say("echo status-$?-end; trap 'stty size' WINCH\r")
+    say("echo status-$?-end; trap 'stty size' WINCH\r")
     desk.until("status-130-end")
+    desk.until("ready> ")
     resize(desk.far, 44, 120)
     desk.say("\r")
     desk.until("44 120")
-    desk.say("exit 6\r")
+    say("exit 6\r")
     assert running.wait(60) == 6
     assert desk.modes() == before
 
