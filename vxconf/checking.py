@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from vxconf.diagnostics import Place
     from vxconf.document import Document
     from vxconf.model import FieldPath, SandboxModel, TaskModel
+    from vxconf.naming import Unknown
     from vxconf.tasks import Task
     from vxconf.workspace import Project, Workspace
 
@@ -204,6 +205,7 @@ def _references(task: Task, model: TaskModel, document: Document) -> Iterator[Di
     if not any("#" in reference for reference in model.depends_on):
         return
     from vxconf.naming import Unknown  # noqa: PLC0415  most tasks refer to none in another project
+    from vxconf.tasks import Refused  # noqa: PLC0415  as above
 
     for index, reference in enumerate(model.depends_on):
         if "#" not in reference:
@@ -212,17 +214,25 @@ def _references(task: Task, model: TaskModel, document: Document) -> Iterator[Di
             task.project.workspace.task(reference)
         except TooManyDirectories:
             return
-        except Unknown as fault:
+        except (Unknown, Refused) as fault:
             path: FieldPath = (*model.path, "dependsOn", index)
+            unseen = "the file that would have this task is refused"
+            message, help_ = unseen, f"repair it: {fault}"
+            if isinstance(fault, Unknown):
+                message, help_ = fault.message, _meant(fault)
             yield Diagnostic(
                 code="VX312",
                 severity=Severity.ERROR,
                 file=document.file,
                 place=_locate(document, path),
                 path=dotted(path),
-                message=fault.message,
-                help=f"did you mean {' or '.join(fault.near)}" if fault.near else "check the spelling",
+                message=message,
+                help=help_,
             )
+
+
+def _meant(fault: Unknown) -> str:
+    return f"did you mean {' or '.join(fault.near)}?" if fault.near else "check the spelling"
 
 
 def _workspace_file(workspace: Workspace, file: str) -> tuple[Diagnostic, ...]:

@@ -12,11 +12,11 @@ from sandbox.light import cached_property
 from vxconf.manifests import dependencies, python_name
 from vxconf.naming import Unknown
 from vxconf.projects import TooManyDirectories
+from vxconf.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vxconf.tasks import Task
     from vxconf.workspace import Project, Workspace
 
 
@@ -48,6 +48,21 @@ class Graph:
             todo += self.references(other)
         return tuple(found.values())
 
+    def upstream(self, task: Task) -> tuple[Task, ...]:
+        """Every task that says what it makes and runs before this one, nearest first; a cache is no matter."""
+        found: dict[str, Task] = {}
+        seen = {task.id}
+        todo = list(self.references(task))
+        while todo:
+            other = todo.pop(0)
+            if other.id in seen:
+                continue
+            seen.add(other.id)
+            if other.model is not None and other.model.cache is not None:
+                found[other.id] = other
+            todo += self.references(other)
+        return tuple(found.values())
+
     def keyed(self, task: Task) -> frozenset[str] | None:
         """The directories of the projects a task's key answers for; `None` for a task without a cache.
 
@@ -59,7 +74,10 @@ class Graph:
         return frozenset(other.project.directory for other in self.folded(task))
 
     def references(self, task: Task) -> Iterator[Task]:
-        """The tasks a task names, in file order; a name nobody has is left out, and a check says so."""
+        """The tasks a task names, in file order; a name nobody has is left out, and a check says so.
+
+        One that a file which cannot be read may have is among them, without a model.
+        """
         model = task.model
         if model is None:
             return
@@ -70,13 +88,16 @@ class Graph:
     def _named(self, task: Task, reference: str) -> Iterator[Task]:
         if reference.startswith("^"):
             for project in self.packages(task.project):
-                found = project.task(reference[1:])
+                found = project.asked(reference[1:])
                 if found is not None:
                     yield found
         elif "#" in reference:
             try:
-                yield self._workspace.task(reference)
-            except (Unknown, TooManyDirectories):
+                yield self._workspace.asked(reference)
+            except Unknown:
+                # the name of a project may stand in a file that cannot be read
+                yield from (Task(project, reference.rpartition("#")[2]) for project in self._workspace.unreadable)
+            except TooManyDirectories:
                 return
         else:
             found = task.project.task(reference)

@@ -60,6 +60,11 @@ class Loaded:
         return any(diagnostic.is_error for diagnostic in self.diagnostics)
 
     @property
+    def hides_tasks(self) -> bool:
+        """Whether it may have tasks nobody can see: what is wrong with it is wrong outside of any one task."""
+        return any(one.is_error and not one.path.startswith("tasks.") for one in self.diagnostics)
+
+    @property
     def task_names(self) -> tuple[str, ...]:
         """Every task the file has, a broken one too."""
         return (*(task.name for task in self.model.tasks), *self.broken)

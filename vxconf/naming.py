@@ -25,7 +25,7 @@ class Unknown(Exception):
         """The message and what may have been meant."""
         if not self.near:
             return self.message
-        return f"{self.message}; did you mean {' or '.join(self.near)}"
+        return f"{self.message}; did you mean {' or '.join(self.near)}?"
 
 
 def split(reference: str) -> tuple[str | None, str]:

@@ -133,13 +133,13 @@ class Runs:
                     self._take_down({*waiting, *running.values()})
                 self._stay_up()
             finally:
-                for name in reversed(self._up):
+                for name, _ in reversed(self._servers()):
                     self._stop(name)
         return tuple(self._ended[name] for name in self._steps)
 
     def _next(self, waiting: dict[str, Step[Task]]) -> list[str]:
         """Those whose turn it is; the ones whose turn will never come are ended on the way."""
-        for name in [name for name, server in self._up.items() if not server.running]:
+        for name in [name for name, server in self._servers() if not server.running]:
             self._stop(name)
         ready = []
         for name, step in list(waiting.items()):
@@ -151,6 +151,11 @@ class Runs:
             elif all(other in self._up or other in self._ended for other in step.after):
                 ready.append(name)
         return ready
+
+    def _servers(self) -> list[tuple[str, Server]]:
+        """Those that are up now, oldest first: others come up meanwhile, in threads of their own."""
+        with self._lock:
+            return list(self._up.items())
 
     def _end(self, ended: Ended) -> None:
         self._ended[ended.task.id] = ended
@@ -218,12 +223,13 @@ class Runs:
             if error.result is None:
                 return Ended(task=task, passed=False, result=result, skipped=error.message)
             return Ended(task=task, passed=False, result=result)
-        self._up[task.id] = server
+        with self._lock:
+            self._up[task.id] = server
         return None
 
     def _take_down(self, unfinished: set[str]) -> None:
         """Stop the servers nobody waits for any more and nobody asked for."""
-        for name in list(self._up):
+        for name, _ in self._servers():
             needed = any(name in self._steps[other].after for other in unfinished)
             if not needed and not self._steps[name].asked:
                 self._stop(name)
@@ -232,13 +238,14 @@ class Runs:
         """An invocation of servers alone lasts until one has ended or somebody says so."""
         others = [step for step in self._steps.values() if step.asked and step.task.id not in self._up]
         while self._up and not others and not self._stopped_by:
-            for server in self._up.values():
+            for _, server in self._servers():
                 with contextlib.suppress(TimeoutError):
                     server.wait(_LOOK_SECONDS)
                     return
 
     def _stop(self, name: str) -> None:
-        server = self._up.pop(name)
+        with self._lock:
+            server = self._up.pop(name)
         by_itself = not server.running and not self._stopped_by
         result = server.stop()
         stopped = not by_itself and result.command_exit_code in _STOPPED and not result.violations

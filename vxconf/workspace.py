@@ -16,7 +16,7 @@ from vxconf.loading import Known, Loaded, config_file, load_file, unloaded
 from vxconf.naming import Unknown, nearest, split
 from vxconf.projects import Projects
 from vxconf.roots import Root, RootFinder
-from vxconf.tasks import Task
+from vxconf.tasks import Refused, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,6 +106,11 @@ class Workspace:
         return tuple(self.project_at(directory) for directory in self._projects.all())
 
     @property
+    def unreadable(self) -> tuple[Project, ...]:
+        """The projects whose file may have tasks nobody can see."""
+        return tuple(one for one in self.projects if one.loaded is not None and one.loaded.hides_tasks)
+
+    @property
     def tasks(self) -> tuple[Task, ...]:
         """Every task of every project, by project and name."""
         return tuple(task for project in self.projects for task in project.tasks)
@@ -165,6 +170,18 @@ class Workspace:
 
         Raises:
             Unknown: there is no such project or task; the message suggests the nearest.
+            Refused: the file that would have it cannot be read; its diagnostics.
+        """
+        found = self.asked(reference)
+        if found.project.task(found.name) is None:
+            raise Refused(tuple(d for d in found.project.diagnostics if d.is_error))
+        return found
+
+    def asked(self, reference: str) -> Task:
+        """As `task`; where the file cannot be read, a task without a model that is refused for what is wrong with it.
+
+        Raises:
+            Unknown: as `task`.
         """
         named, name = split(reference)
         if named is not None:
@@ -176,7 +193,7 @@ class Workspace:
                 known = [task.id for task in self.tasks if task.name in {name, *near}][:3]
                 raise Unknown(f'no task "{name}": {self._here} is in no project', tuple(known))
             project = self.project_at(directory)
-        task = project.task(name)
+        task = project.asked(name)
         if task is not None:
             return task
         raise Unknown(f'no task "{name}" in {project.title}', self._near(project, name))
@@ -246,6 +263,11 @@ class Project:
     def task(self, name: str) -> Task | None:
         """Its task of that name."""
         return self._by_name.get(name)
+
+    def asked(self, name: str) -> Task | None:
+        """Its task of that name, or one that is refused where its file may hide it."""
+        hidden = self.loaded is not None and self.loaded.hides_tasks
+        return self.task(name) or (Task(self, name) if hidden else None)
 
     @cached_property
     def _by_name(self) -> dict[str, Task]:

@@ -230,3 +230,91 @@ exec.sandbox = {}
     assert process.returncode == status, errors
     assert sorted(rest.splitlines()) == ["apps/shop#a: heard", "apps/shop#b: heard"]
     assert "1 not run (apps/shop#c)" in errors
+
+
+@pytest.mark.parametrize("words", [("use", "serve", "-j", "2"), ("serve", "use", "-j", "1")])
+def test_a_server_that_was_asked_for_is_stopped_once_everything_else_has_ended(root: Path, words: list[str]) -> None:
+    (root / "apps/shop/vx.toml").write_text(_SERVED, encoding="utf-8")
+    done = _run(*words, cwd=root / "apps/shop")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].endswith("down")
+    assert done.stderr.endswith("2 tasks: 2 passed\n")
+
+
+def test_all_tasks_of_a_workspace_with_a_server_end(root: Path) -> None:
+    (root / "apps/shop/vx.toml").write_text(_SERVED.partition("[tasks.broken]")[0], encoding="utf-8")
+    document = _document("--all", cwd=root)
+    assert {one["task"] for one in document["tasks"] if one["passed"]} == {
+        "libs/money#build",
+        "apps/shop#serve",
+        "apps/shop#use",
+    }
+    assert document["exitCode"] == 0
+
+
+def test_an_interrupt_stops_all_servers_that_are_up(root: Path) -> None:
+    server = """
+[tasks.{}]
+exec.command = "trap 'echo down; exit 0' INT TERM; echo up; while :; do sleep 0.05; done"
+exec.sandbox = {{}}
+exec.persistent.readyWhen.output = "^up$"
+"""
+    (root / "apps/shop/vx.toml").write_text(server.format("a") + server.format("b"), encoding="utf-8")
+    with (
+        subprocess.Popen(
+            ["env", "--default-signal", *_command("a", "b", "-j", "2")],
+            cwd=root / "apps/shop",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+        contextlib.ExitStack() as ended,
+    ):
+        ended.callback(process.kill)
+        assert process.stdout is not None
+        assert sorted(process.stdout.readline() for _ in range(2)) == ["apps/shop#a: up\n", "apps/shop#b: up\n"]
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert sorted(rest.splitlines()) == ["apps/shop#a: down", "apps/shop#b: down"]
+    assert "error" not in errors
+    assert "2 tasks: " in errors
+
+
+_UNREADABLE = {
+    "not TOML": "oops\n",
+    "tasks under another key": '[taks.build]\nexec.command = "touch ran"\n',
+    "tasks that are no table": "tasks = 5\n",
+    "a directory": None,
+    "a dangling link": "",
+}
+
+
+@pytest.mark.parametrize("what", _UNREADABLE)
+@pytest.mark.parametrize(
+    "words", [("--all",), ("--all", "plain"), ("apps/shop#build", "apps/shop#plain"), ("libs/money#build", "-j", "1")]
+)
+def test_a_file_that_cannot_be_read_keeps_everything_from_running(root: Path, what: str, words: list[str]) -> None:
+    file = root / "libs/money/vx.toml"
+    file.unlink()
+    text = _UNREADABLE[what]
+    if text is None:
+        file.mkdir()
+    elif text:
+        file.write_text(text, encoding="utf-8")
+    else:
+        file.symlink_to("nowhere")
+    done = _run(*words, cwd=root)
+    assert done.returncode == 125, done.stderr
+    assert "libs/money/vx.toml:1:" in done.stderr
+    assert "refused: nothing was run" in done.stderr
+    document = _document(*words, cwd=root)
+    refused = [one for one in document["tasks"] if one["refusals"]]
+    assert {one["task"].partition("#")[0] for one in refused} == {"libs/money"}
+    assert not any(one["started"] for one in document["tasks"])
+
+
+def test_a_name_no_project_has_is_told_of_all(root: Path) -> None:
+    done = _run("--all", "biuld", cwd=root / "apps/shop")
+    assert done.returncode == 2
+    assert done.stderr == f'error: no project of {root} has a task "biuld"; did you mean build?\n'

@@ -38,7 +38,7 @@ def task_of(workspace: Workspace, reference: str) -> Task:
         UsageError: there is none; with the nearest names.
     """
     try:
-        return workspace.task(reference)
+        return workspace.asked(reference)
     except Unknown as fault:
         raise UsageError(str(fault)) from None
     except TooManyDirectories as fault:
@@ -49,5 +49,13 @@ def rendered(diagnostics: Iterable[Diagnostic], task: Task, *, colour: bool) -> 
     """Diagnostics of a task as text, with the lines they are about."""
     from vxconf.report import text  # noqa: PLC0415  only a refusal needs it
 
-    loaded = task.project.loaded
-    return text(diagnostics, {loaded.file: loaded.text} if loaded is not None else {}, colour=colour)
+    loaded, workspace = task.project.loaded, task.project.workspace
+    found = tuple(diagnostics)
+    sources = {loaded.file: loaded.text} if loaded is not None else {}
+    marker = workspace.chosen_by.marker
+    name = workspace.name_of(marker)
+    if name not in sources and any(one.file == name for one in found) and os.path.isfile(marker):
+        from vxconf.loading import load_file  # noqa: PLC0415  only a workspace with a mistake comes here
+
+        sources[name] = load_file(marker, file=name).text
+    return text(found, sources, colour=colour)

@@ -13,17 +13,18 @@ from vxconf.cli import FOUND, NOT_RUN, OK, UsageError, err, is_coloured, out
 from vxconf.cli.common import rendered, task_of, workspace_here
 from vxconf.cli.signals import forwarded
 from vxconf.outcome import as_dict, report
+from vxconf.naming import Unknown, nearest
 from vxconf.projects import TooManyDirectories
 from vxconf.report import as_dict as diagnostic_as_dict
 from vxconf.report import printable
 from vxconf.runs import Ended, Runs
 from vxconf.schedule import Cycle, Step, schedule
+from vxconf.tasks import Task
 
 if TYPE_CHECKING:
     from sandbox.contract import RunResult
     from vxconf.diagnostics import Diagnostic
     from vxconf.options import Arguments
-    from vxconf.tasks import Task
     from vxconf.workspace import Workspace
 
 _MOST_JOBS = 1024
@@ -78,9 +79,13 @@ def _everywhere(workspace: Workspace, names: list[str]) -> list[Task]:
         if "#" in name:
             raise UsageError(f"--all takes bare task names, and {name} names a project")
     found = [task for task in workspace.tasks if not names or task.name in names]
+    hiding = workspace.unreadable
     for name in names:
-        if not any(task.name == name for task in found):
-            task_of(workspace, name)  # says what is near
+        if not hiding and not any(task.name == name for task in found):
+            near = tuple(dict.fromkeys(nearest(name, [task.name for task in workspace.tasks])))
+            raise UsageError(str(Unknown(f'no project of {workspace.root} has a task "{name}"', near)))
+    # what cannot be read may have any task: one stands for them, and is refused
+    found += [Task(project, name) for project in hiding for name in names or ["*"] if project.task(name) is None]
     if not found:
         raise UsageError(f"the workspace {workspace.root} has no task")
     return found

@@ -148,7 +148,7 @@ def test_so_it_can_for_the_other_commands(root: Path, words: tuple[str, ...]) ->
         (("-C", "nowhere", "check"), "nowhere"),
         (("-C", "nowhere", "doctor"), "nowhere"),
         (("resolve",), "TASK"),
-        (("resolve", "apps/shop#biuld"), "did you mean build"),
+        (("resolve", "apps/shop#biuld"), "did you mean build?"),
         (("resolve", "app/shop#build"), "apps/shop"),
         (("resolve", "@acme/shpo#build"), "@acme/shop"),
         (("resolve", "build"), "apps/shop#build"),
@@ -364,3 +364,12 @@ def test_an_interrupt_is_130(root: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert (done.returncode, done.stderr) == (130, b"")
+
+
+@pytest.mark.parametrize(("command", "status"), [("run", 125), ("explain", 1), ("resolve", 1)])
+def test_a_file_that_does_not_parse_is_what_is_told_of_its_tasks(root: Path, command: str, status: int) -> None:
+    (root / "apps/shop/vx.toml").write_text("oops\n", encoding="utf-8")
+    done = _vx(command, "apps/shop#build", cwd=root)
+    assert done.returncode == status
+    assert "apps/shop/vx.toml:1:5: error VX004" in done.stdout + done.stderr
+    assert "1 | oops" in done.stdout + done.stderr

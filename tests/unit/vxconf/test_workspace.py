@@ -185,3 +185,30 @@ def test_a_look_is_one_look_and_the_next_one_sees_what_changed(workspace_factory
 def test_the_workspaces_of_a_nested_root_are_its_own(workspace_factory: Factory) -> None:
     root = workspace_factory({"p/vx.toml": _TASK, "inner/.vx/workspace.toml": "", "inner/q/vx.toml": _TASK})
     assert [task.id for task in vxconf.load(str(root / "inner" / "q")).tasks] == ["q#all", "q#build", "q#plain"]
+
+
+@pytest.mark.parametrize("reference", ["p#build", "named#build"])
+def test_a_task_of_a_file_that_cannot_be_read_is_refused_for_what_is_wrong_with_it(
+    workspace_factory: Factory, reference: str
+) -> None:
+    root = workspace_factory({"p/vx.json": '{"tasks": {},}', "p/package.json": '{"name": "named"}'})
+    with pytest.raises(vxconf.Refused) as caught:
+        vxconf.load(str(root)).task(reference)
+    assert [(one.code, one.file) for one in caught.value.diagnostics] == [("VX004", "p/vx.json")]
+
+
+def test_a_reference_into_a_file_that_cannot_be_read_leads_to_a_refused_task(workspace_factory: Factory) -> None:
+    root = workspace_factory(
+        {
+            "lib/vx.toml": "oops",
+            "lib/package.json": '{"name": "lib"}',
+            "app/package.json": '{"dependencies": {"lib": "*"}}',
+            "app/vx.toml": '[tasks.build]\ndependsOn = ["^build", "lib#test", "perhaps-lib#x"]\nexec.command = "x"\n',
+        }
+    )
+    workspace = vxconf.load(str(root))
+    found = list(workspace.graph.references(workspace.task("app#build")))
+    assert [task.id for task in found] == ["lib#build", "lib#test", "lib#x"]
+    assert all([one.code for one in task.diagnostics()] == ["VX004"] for task in found)
+    told = [(one.code, one.message) for one in workspace.project("app").workspace.diagnostics if one.code == "VX312"]
+    assert ("VX312", "the file that would have this task is refused") in told
