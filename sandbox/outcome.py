@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 from typing import TYPE_CHECKING
@@ -79,6 +80,7 @@ def settle(
     status = finished.status if finished is not None else None
     own, signalled = _own(status, finished.exec_errno if finished else 0)
     timed_out = bool(finished and finished.timed_out)
+    after = dataclasses.replace(after, explained=timed_out or own is None or own >= _CANNOT_EXECUTE)
     verdict = exit_code(own, violations, trace, timed_out=timed_out)
     return RunResult(
         sandboxed=True,

@@ -35,7 +35,7 @@ def fix(result: RunResult, request: Request | None = None, *, files: Files | Non
         return result.fix
     edge = _edge(request, files)
     seen = [
-        Denied(_access(violation), "write" if violation.kind == "write" else "read")
+        Denied(_access(violation, files), "write" if violation.kind == "write" else "read")
         for violation in result.violations
         if violation.kind in {"read", "write"} and violation.class_ != "tool-fault"
     ]
@@ -47,11 +47,14 @@ def fix(result: RunResult, request: Request | None = None, *, files: Files | Non
     return dataclasses.replace(found, allow=dataclasses.replace(found.allow, network=network))
 
 
-def _access(violation: Violation) -> Access:
+def _access(violation: Violation, files: Files | None) -> Access:
     """The call that was denied, as far as a violation tells it."""
+    exists = violation.class_ not in {"ignore", "run-upstream"}
     if violation.kind == "write":
         intent = next((meant for word, meant in _MEANT if word in violation.operation), Intent.WRITE)
         intent = Intent.CREATE if violation.class_ == "ignore" else intent
+        if intent is Intent.MKDIR:
+            exists = files is not None and files.kind(violation.path) is not None
     else:
         probe = any(word in violation.operation for word in _PROBES)
         intent = Intent.PROBE if probe else Intent.OPEN
@@ -61,7 +64,7 @@ def _access(violation: Violation) -> Access:
         intent=intent,
         asked=violation.target,
         path=violation.path,
-        exists=violation.class_ not in {"ignore", "run-upstream"},
+        exists=exists,
     )
 
 
@@ -72,6 +75,7 @@ def _edge(request: Request, files: Files | None) -> Boundary:
         project=config.project,
         workspace=request.workspace_root,
         home=request.facts.home,
+        git_config=config.git_config,
         withheld=request.reported,
         declared=request.declared,
         directory=lambda path: files is not None and files.kind(path) is Kind.DIRECTORY,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import re
 import signal
 import socket
@@ -32,6 +33,8 @@ _LONGEST_LINE = 64 << 10
 # colours in the middle of `http://localhost:5173` are not part of what it says
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _LISTENING = "0A"
+# as a shell says that a command ended by the signal it was stopped with
+_STOPPED = frozenset(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
 
 class NotReady(SandboxError):
@@ -76,6 +79,7 @@ class Server:
         self._changed = threading.Condition()
         self._pid = 0
         self._is_ready = False
+        self._stopping = False
         self._result: RunResult | None = None
         self._error: BaseException | None = None
         try:
@@ -151,6 +155,7 @@ class Server:
 
     def stop(self, *, grace: float = GRACE) -> RunResult:
         """End it: TERM to the command, KILL after `grace` seconds; what became of it, violations included."""
+        self._stopping = True
         if self.running:
             self._run.signal(signal.SIGTERM) if self._pid else self._run.stop()
             self._thread.join(grace)
@@ -173,7 +178,14 @@ class Server:
             raise self._error
         if self._result is None:
             raise TimeoutError(f"the server still runs after {timeout} s")
-        return self._result
+        return self._told(self._result)
+
+    def _told(self, result: RunResult) -> RunResult:
+        """A result without hints where the server did what it was to, and was stopped: that is no failure."""
+        stopped = self._stopping and self._is_ready and result.command_exit_code in _STOPPED
+        if not stopped or result.violations or result.trace == "partial":
+            return result
+        return dataclasses.replace(result, hints=())
 
     def _serve(self) -> None:
         try:

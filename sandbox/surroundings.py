@@ -47,6 +47,7 @@ def boundary(
         temp=temp,
         withheld=request.reported,
         executed=planned.executed.protects,
+        git_config=config.git_config,
         shared=tuple(dict.fromkeys((*_SHARED, paths.parent(request.facts.temp_root)))),
         declared=request.declared,
         # without an observer a name beside what is hidden cannot be told from its neighbours

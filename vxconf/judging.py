@@ -94,7 +94,7 @@ class Folded:
     Attributes:
         keyed: the directories of the projects it answers for; `None` for a task without a cache.
         made: for each such task the directory of its project and its output patterns.
-        declared: what the task itself and those tasks say they make.
+        declared: what the task itself and every task it depends on say they make.
     """
 
     keyed: frozenset[str] | None = None

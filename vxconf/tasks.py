@@ -96,13 +96,12 @@ class Task:
             return task.model.cache.output_files if task.model is not None and task.model.cache is not None else ()
 
         graph, place = self.project.workspace.graph, self.project.directory
-        others = [(other.id, other.project.directory, outputs(other)) for other in graph.folded(self)]
         return Folded(
             keyed=graph.keyed(self),
-            made=tuple((directory, patterns) for _, directory, patterns in others),
+            made=tuple((other.project.directory, outputs(other)) for other in graph.folded(self)),
             declared=Declared(
                 own=anchored(place, outputs(self)),
-                upstream=tuple((name, anchored(directory, patterns)) for name, directory, patterns in others),
+                upstream=tuple((one.id, anchored(one.project.directory, outputs(one))) for one in graph.upstream(self)),
             ),
         )
 

@@ -31,6 +31,7 @@ class Aftermath:
         exists: whether the host has a path.
         listens: whether a server of the host listens on a TCP port, on loopback or on every address.
         processes: how many processes and threads the task could have at once, 0 where only the machine limits them.
+        explained: whether the way it ended says why: by a signal, out of time, or never executed.
         starved: how many processes of this machine the kernel has ended since the task began, for want of memory.
     """
 
@@ -40,3 +41,4 @@ class Aftermath:
     listens: Callable[[int], bool] = _no_port
     processes: Callable[[], int] = _none
     starved: Callable[[], int] = _none
+    explained: bool = False

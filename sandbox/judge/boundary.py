@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from sandbox import paths
+from sandbox.executed import named_below
 from sandbox.outputs import Declared, head
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ class Boundary:
         stores: credential stores.
         temp: the task's own temporary directory, empty when it has none.
         asked: directories an interpreter looks for whenever it starts: that alone is no denial.
-        executed: whether no task may write a path, for the name it has.
+        executed: whether a path the task may write otherwise is kept from it, for the name it has.
+        git_config: whether a repository's own settings may be written.
         shared: directories every user may write temporary files in.
         declared: what the task and those it depends on say they make.
         served: whether a write grant of a name can be given.
@@ -100,6 +102,7 @@ class Boundary:
     stores: tuple[Walled, ...] = ()
     asked: frozenset[str] = frozenset()
     executed: Callable[[str], bool] = nothing
+    git_config: bool = False
     shared: tuple[str, ...] = ()
     declared: Declared = field(default_factory=Declared)
     served: bool = True
@@ -113,6 +116,13 @@ class Boundary:
     def reports(self, path: str) -> bool:
         """Whether a denial there is the task's own matter and so fails it."""
         return any(paths.at_or_under(path, root) for root in (self.project, *self.withheld))
+
+    def obeyed(self, path: str) -> bool:
+        """Whether other programs execute or obey a path for its name, so that no write grant of it can be given."""
+        if self.executed(path):
+            return True
+        below = self.project if paths.at_or_under(path, self.project) else self.workspace
+        return paths.under(path, below) and named_below(path, below, git_config=self.git_config)
 
     def unjudged(self, path: str) -> bool:
         """Whether nothing there ever counts."""

@@ -20,7 +20,7 @@ def classify(access: Access, kind: Denial, boundary: Boundary) -> DenialClass:
     path = access.path
     if boundary.store(path) is not None:
         return "credential"
-    if access.refused or (kind == "write" and boundary.executed(path)) or not spelling.writable_down(path):
+    if access.refused or (kind == "write" and boundary.obeyed(path)) or not spelling.writable_down(path):
         return "tool-fault"
     if boundary.declared.maker(path) is not None and (kind == "write" or not access.exists):
         return "run-upstream"
@@ -52,6 +52,11 @@ def writable(access: Access, boundary: Boundary) -> str:
     """The directory whose grant would have let a write pass; never one above the project for the project itself."""
     itself = access.intent is Intent.MKDIR or access.path == boundary.project
     return access.path if itself else paths.parent(access.path)
+
+
+def makes_itself(access: Access, boundary: Boundary) -> bool:
+    """Whether this makes a directory the host has not: a grant of it as one is a mount, which `mkdir` would meet."""
+    return access.intent is Intent.MKDIR and not access.exists and nameable(access.path, boundary)
 
 
 def nameable(path: str, boundary: Boundary) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sandbox import globs, paths
 from sandbox.contract import Fix, FixInputs, FixPaths, Intent
 from sandbox.judge import spelling
-from sandbox.judge.classes import classify, makes_anew, nameable
+from sandbox.judge.classes import classify, makes_anew, makes_itself, nameable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -54,8 +54,8 @@ def fix(
                 continue
     directories, single = _writes(found.writes, boundary, names)
     reads = _reads(found.reads, (*directories, *single))
-    whole, granted = frozenset(directories), frozenset((*directories, *single, *reads))
-    ignored_writes = [g for g in found.ignored_writes if not _covered(globs.literal_base(g), whole)]
+    written, granted = frozenset((*directories, *single)), frozenset((*directories, *single, *reads))
+    ignored_writes = [g for g in found.ignored_writes if not _covered(globs.literal_base(g), written)]
     ignored_reads = [g for g in found.ignored_reads if not _covered(globs.unescape(g), granted)]
     fixed = Fix(
         allow=FixPaths(
@@ -93,10 +93,13 @@ class _Found:
 
 def _writes(found: dict[str, Access], boundary: Boundary, names: Collection[str]) -> tuple[list[str], list[str]]:
     """The directories to grant whole, and the names to grant alone."""
+    made = frozenset(path for path, access in found.items() if path not in names and makes_itself(access, boundary))
     whole: dict[str, None] = {}
     alone: dict[str, str] = {}
     for path, access in found.items():
-        directory = None if path in names else _whole(path, access, boundary)
+        if any(above in made for above in paths.parents(path)):
+            continue
+        directory = None if path in names or path in made else _whole(path, access, boundary)
         if directory is not None:
             whole[directory] = None
         elif path in names or nameable(path, boundary):

@@ -59,7 +59,9 @@ def _opening(path: str, directory: str, boundary: Boundary) -> str:
         # git locks and renames all over it, so that no name of it alone is of use
         grant = spelling.quoted(spelling.entry(repository, boundary, directory=True))
         return f": allow.write = [{grant}] opens the repository's data, which git changes as a whole"
-    if not boundary.refuses_writing(directory):
+    # what the task makes itself cannot be a mount
+    itself = directory == path and nameable(path, boundary)
+    if not itself and not boundary.refuses_writing(directory):
         grant = spelling.quoted(spelling.entry(directory, boundary, directory=True))
         return f": allow.write = [{grant}] opens {spelling.shown(directory)} and everything in it"
     if nameable(path, boundary):

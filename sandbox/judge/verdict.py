@@ -184,7 +184,7 @@ class Judge:
         wall = boundary.wall(access.path) if boundary.plan.reach(access.path) is Reach.HIDDEN else None
         if wall is not None:
             reason = f"is walled off ({wall.reason})"
-        elif access.refused or (kind == "write" and boundary.executed(access.path)):
+        elif access.refused or (kind == "write" and boundary.obeyed(access.path)):
             reason = "is a name other programs execute"
         else:
             reason = "is covered by no write grant" if kind == "write" else "is covered by no grant"

@@ -42,7 +42,7 @@ def test_a_failed_run_is_fixed_and_the_next_one_passes(workspace_factory: Factor
     project = _project(workspace_factory, _BLOCKS[shape])
     failed = _run(project, "run", "t", "--fix")
     assert failed.returncode == 1, failed.stderr
-    for entry, field in (("notes.md", "allow.read"), ("gen/", "allow.write"), ("log.txt", "allow.write")):
+    for entry, field in (("notes.md", "allow.read"), ("gen", "allow.write"), ("log.txt", "allow.write")):
         assert f': added "{entry}" to tasks.t.exec.sandbox.{field}' in failed.stderr
     assert ': added "optional.ini" to tasks.t.exec.sandbox.ignore.read' in failed.stderr
     assert ": add " not in failed.stderr
@@ -72,8 +72,38 @@ def test_a_failure_that_no_entry_cures_writes_nothing_and_says_so(workspace_fact
     before = (project / "vx.toml").read_bytes()
     done = _run(project, "run", "t", "--fix")
     assert done.returncode == 3
-    assert "nothing was written: no entry would let the task pass" in done.stderr
+    assert "nothing was written: nothing was denied: exit 3 is the command's own" in done.stderr
     assert (project / "vx.toml").read_bytes() == before
+
+
+@pytest.mark.parametrize("outputs", ["", "cache.outputs.files = ['build/**']\n"])
+@pytest.mark.parametrize(
+    ("command", "left"),
+    [
+        ("mkdir build && echo 1 > build/1", True),
+        ("mkdir build && mkdir build/b && echo 1 > build/b/x", True),
+        ("mkdir -p build && echo 1 > build/1 && rm -r build", False),
+    ],
+)
+def test_a_directory_the_task_makes_is_granted_so_that_it_can(
+    workspace_factory: Factory, command: str, left: bool, outputs: str
+) -> None:
+    text = f"[tasks.t]\n{outputs}exec.command = {json.dumps(command)}\nexec.sandbox = {{}}\n"
+    project = _project(workspace_factory, text)
+    failed = _run(project, "run", "t", "--fix")
+    assert ': added "build" to tasks.t.exec.sandbox.allow.write' in failed.stderr, failed.stderr
+    passed = _run(project, "run", "t")
+    assert passed.returncode == 0, passed.stderr
+    assert (project / "build").exists() is left
+
+
+def test_a_name_other_programs_execute_is_written_into_no_file(workspace_factory: Factory) -> None:
+    command = "echo 1 > .bashrc; mkdir .vscode; true"
+    project = _project(workspace_factory, _HEAD.replace(json.dumps(_COMMAND), json.dumps(command)) + "sandbox = {}\n")
+    data = json.loads(_run(project, "run", "t", "--fix", "--format", "json").stdout)
+    assert [violation["class"] for violation in data["violations"]] == ["tool-fault", "tool-fault"]
+    assert (data["fix"], data["changes"]) == (None, [])
+    assert data["unfixed"]["message"] == "no entry would let the task pass"
 
 
 def test_without_the_flag_nothing_is_written(workspace_factory: Factory) -> None:

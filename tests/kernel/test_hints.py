@@ -43,9 +43,16 @@ def test_a_hidden_file_outside_is_told_beside_a_failure_alone(shop: Workspace) -
 
 
 def test_its_own_directory_that_no_grant_reaches_is_told(shop: Workspace) -> None:
-    assert 'allow.read = ["."]' in _told(shop.run("exit 3"), "its own directory")
-    assert shop.run("exit 3", read=["lib/"]).hints == ()
-    assert shop.run("exit 3", write=["out/"]).hints == ()
+    tool = "ls * || exit 3"
+    assert 'allow.read = ["."]' in _told(shop.run(tool), "its own directory")
+    assert shop.run(tool, read=["lib/"]).hints == ()
+    assert shop.run("ls *.none || exit 3", read=["lib/"]).hints == ()
+    assert shop.run("ls *.none || exit 3", write=["out/"]).hints == ()
+
+
+@pytest.mark.parametrize("command", ["exit 5", "nosuchtool", "kill -9 $$", "ls *; kill -9 $$", "ls nofile"])
+def test_its_own_directory_is_not_blamed_for_a_failure_of_another_kind(shop: Workspace, command: str) -> None:
+    assert shop.run(command).hints == ()
 
 
 @pytest.mark.parametrize("command", ["rm -rf out", "mv out elsewhere", "rmdir out"])
@@ -172,6 +179,19 @@ def test_an_output_of_another_task(
     assert f"libs/money#build{',' if 'which has' in said else ':'} {said}" in _told(result, "libs/money#build")
     assert result.fix is None
     assert {violation.class_ for violation in result.violations} <= {"run-upstream"}, shown(result)
+
+
+@pytest.mark.parametrize("granted", ["lib", "../../libs/money/dist/"])
+def test_an_output_of_another_task_for_one_without_a_cache(
+    workspace_factory: Callable[[Tree], Path], shared_session: Session, granted: str
+) -> None:
+    uses = (
+        f"[tasks.use]\ndependsOn = ['libs/money#build']\nexec.command = 'x'\nexec.sandbox.allow.read = ['{granted}']\n"
+    )
+    root = workspace_factory({"libs/money/vx.toml": _UPSTREAM, "apps/shop/vx.toml": uses})
+    request = vxconf.load(str(root)).task("apps/shop#use").request()
+    result = shared_session.run(request, command="cat ../../libs/money/dist/l.txt")
+    assert "libs/money#build, which has not made it: run it" in _told(result, "libs/money#build")
 
 
 def test_a_hermetic_task_and_an_interpreter_below_home(quick_shop: Workspace) -> None:

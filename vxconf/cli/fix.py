@@ -21,7 +21,7 @@ def written(task: Task, result: RunResult, *, as_json: bool) -> None:
     if result.exit_code and result.started:
         try:
             if result.fix is None:
-                raise Unfixed("no entry would let the task pass", "see what the report says")  # noqa: TRY301  one way out
+                raise _without(result)
             changes = apply(task, result.fix)
         except Unfixed as fault:
             problem = fault
@@ -35,3 +35,13 @@ def written(task: Task, result: RunResult, *, as_json: bool) -> None:
     err(changed(changes))
     if problem is not None:
         err(f"nothing was written: {problem.message}\n  help: {problem.help}\n")
+
+
+def _without(result: RunResult) -> Unfixed:
+    """Why a failed run has no fix."""
+    code = result.command_exit_code
+    if result.violations or result.trace == "partial" or code is None:
+        return Unfixed("no entry would let the task pass", "see what the report says")
+    if result.timed_out:
+        return Unfixed("nothing was denied: the task ran out of time", "see what the command printed")
+    return Unfixed(f"nothing was denied: exit {code} is the command's own", "see what the command printed")

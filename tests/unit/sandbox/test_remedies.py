@@ -52,7 +52,7 @@ def test_for_an_attempt_it_is_spelled_for_its_project() -> None:
     )
     found = sandbox.fix(run, REQUEST)
     assert found == Fix(
-        allow=FixPaths(read=("notes.md",), write=("gen/",), network=("a.test:443",)),
+        allow=FixPaths(read=("notes.md",), write=("gen",), network=("a.test:443",)),
         ignore=FixPaths(read=("none.ini",), write=("*.tmp",)),
         withheld=("/home/mel/.npmrc",),
     )

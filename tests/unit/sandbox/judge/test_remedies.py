@@ -55,11 +55,11 @@ def fixed(edge: Boundary, *accesses: Access) -> Fix | None:
     return judge.fix()
 
 
-def told(edge: Boundary, *accesses: Access, cwd: str = P) -> list[str]:
+def told(edge: Boundary, *accesses: Access, cwd: str = P, printed: str = "") -> list[str]:
     judge = Judge(edge)
     for one in accesses:
         judge.take(one)
-    return [hint.line for hint in judge.hints(Aftermath(cwd=cwd))]
+    return [hint.line for hint in judge.hints(Aftermath(cwd=cwd, printed=printed))]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_name_of_one_run_is_ignored_by_its_pattern_where_the_task_went_on_with
     assert (failed.allow.write, failed.ignore.write) == (("gen/",), ())
     covered = fixed(boundary(), access(Intent.MKDIR, f"{P}/gen", exists=False), made)
     assert covered is not None
-    assert (covered.allow.write, covered.ignore.write) == (("gen/",), ())
+    assert (covered.allow.write, covered.ignore.write) == (("gen",), ())
 
 
 def test_an_output_of_another_task_is_never_granted_for_writing() -> None:
@@ -193,7 +193,7 @@ def test_a_directory_and_what_is_in_it_are_never_both_suggested() -> None:
         access(Intent.OPEN, f"{P}/conf/real.json"),
     )
     assert fix is not None
-    assert (fix.allow.read, fix.allow.write) == (("conf",), ("gen/",))
+    assert (fix.allow.read, fix.allow.write) == (("conf",), ("gen",))
 
 
 def test_a_link_to_a_hidden_file_is_cured_by_reading_it() -> None:
@@ -292,13 +292,60 @@ def test_writes_nobody_can_grant_are_left_out(path: str) -> None:
     ],
 )
 def test_an_unreadable_working_directory_is_named(granted: tuple[str, ...], field: str, noted: bool) -> None:
-    notes = told(boundary(*granted, field=field))
+    notes = told(boundary(*granted, field=field), printed="No tests found")
     assert [P in note and '["."]' in note for note in notes] == [True] * noted
 
 
 def test_the_working_directory_is_not_blamed_beside_a_denial() -> None:
-    assert told(boundary(), access(Intent.OPEN, f"{P}/notes.md")) == []
-    assert told(boundary(), cwd="/usr") == []
+    assert told(boundary(), access(Intent.OPEN, f"{P}/notes.md"), printed="No tests found") == []
+    assert told(boundary(), cwd="/usr", printed="No tests found") == []
+
+
+@pytest.mark.parametrize(
+    ("printed", "blamed"),
+    [
+        ("", False),
+        ("sh: 1: tool: not found", False),
+        ("ls: cannot access 'gone': No such file or directory", False),
+        ("AssertionError: 1 != 2", False),
+        ("ls: cannot access '*.py': No such file or directory", True),
+        ("No files matching the pattern were found", True),
+        ("make: *** No targets specified and no makefile found.  Stop.", True),
+        ("There are no .py[i] files in directory '.'", True),
+        ("getcwd: cannot access parent directories", True),
+    ],
+)
+def test_the_working_directory_is_blamed_for_what_it_did_not_show_alone(printed: str, blamed: bool) -> None:
+    assert any('["."]' in note for note in told(boundary(), printed=printed)) is blamed
+
+
+def test_a_directory_that_is_to_be_made_is_granted_by_its_name() -> None:
+    made = access(Intent.MKDIR, f"{P}/build", exists=False)
+    inside = (access(Intent.CREATE, f"{P}/build/{name}", exists=False) for name in ("1", "2", ".9f3a21.tmp"))
+    declared = boundary(declared=Declared(own=anchored(P, ("build/**",))))
+    for edge in (boundary(), declared):
+        for order in ((made, *inside), (*inside, made)):
+            fix = fixed(edge, *order)
+            assert fix is not None
+            assert (fix.allow.write, fix.ignore.write) == (("build",), ())
+    there = fixed(boundary(), access(Intent.MKDIR, f"{P}/build"))
+    assert there is not None
+    assert there.allow.write == ("build/",)
+    unserved = fixed(boundary(served=False), made)
+    assert unserved is not None
+    assert unserved.allow.write == ("build/",)
+    (outside,) = told(boundary(P), access(Intent.MKDIR, "/opt/build", exists=False))
+    assert 'allow.write = ["/opt/build"]' in outside
+
+
+@pytest.mark.parametrize("name", [".bashrc", ".vscode", "sub/.idea/x", ".git/hooks/pre-commit"])
+def test_a_name_other_programs_execute_is_never_suggested(name: str) -> None:
+    made = access(Intent.CREATE, f"{P}/{name}", exists=False)
+    judge = Judge(boundary())
+    violation = judge.take(made)
+    assert violation is not None
+    assert (violation.class_, judge.fix()) == ("tool-fault", None)
+    assert "is a name other programs execute" in violation.line
 
 
 def test_a_failed_task_is_told_of_the_wall_it_met() -> None:
