@@ -205,30 +205,30 @@ def _references(task: Task, model: TaskModel, document: Document) -> Iterator[Di
     if not any("#" in reference for reference in model.depends_on):
         return
     from vxconf.naming import Unknown  # noqa: PLC0415  most tasks refer to none in another project
-    from vxconf.tasks import Refused  # noqa: PLC0415  as above
 
     for index, reference in enumerate(model.depends_on):
         if "#" not in reference:
             continue
         try:
-            task.project.workspace.task(reference)
+            other = task.project.workspace.asked(reference)
+            if other.project.task(other.name) is not None:
+                continue
+            message = "the file that would have this task is refused"
+            help_ = f"repair the task file of {other.project.title}"
         except TooManyDirectories:
             return
-        except (Unknown, Refused) as fault:
-            path: FieldPath = (*model.path, "dependsOn", index)
-            unseen = "the file that would have this task is refused"
-            message, help_ = unseen, f"repair it: {fault}"
-            if isinstance(fault, Unknown):
-                message, help_ = fault.message, _meant(fault)
-            yield Diagnostic(
-                code="VX312",
-                severity=Severity.ERROR,
-                file=document.file,
-                place=_locate(document, path),
-                path=dotted(path),
-                message=message,
-                help=help_,
-            )
+        except Unknown as fault:
+            message, help_ = fault.message, _meant(fault)
+        path: FieldPath = (*model.path, "dependsOn", index)
+        yield Diagnostic(
+            code="VX312",
+            severity=Severity.ERROR,
+            file=document.file,
+            place=_locate(document, path),
+            path=dotted(path),
+            message=message,
+            help=help_,
+        )
 
 
 def _meant(fault: Unknown) -> str:

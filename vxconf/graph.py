@@ -12,11 +12,11 @@ from sandbox.light import cached_property
 from vxconf.manifests import dependencies, python_name
 from vxconf.naming import Unknown
 from vxconf.projects import TooManyDirectories
-from vxconf.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from vxconf.tasks import Task
     from vxconf.workspace import Project, Workspace
 
 
@@ -96,7 +96,8 @@ class Graph:
                 yield self._workspace.asked(reference)
             except Unknown:
                 # the name of a project may stand in a file that cannot be read
-                yield from (Task(project, reference.rpartition("#")[2]) for project in self._workspace.unreadable)
+                name = reference.rpartition("#")[2]
+                yield from filter(None, (project.asked(name) for project in self._workspace.unreadable))
             except TooManyDirectories:
                 return
         else:

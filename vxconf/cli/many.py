@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from vxconf.cli import FOUND, NOT_RUN, OK, UsageError, err, is_coloured, out
 from vxconf.cli.common import rendered, task_of, workspace_here
 from vxconf.cli.signals import forwarded
-from vxconf.outcome import as_dict, report
 from vxconf.naming import Unknown, nearest
+from vxconf.outcome import as_dict, report
 from vxconf.projects import TooManyDirectories
 from vxconf.report import as_dict as diagnostic_as_dict
 from vxconf.report import printable
