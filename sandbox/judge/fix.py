@@ -56,7 +56,11 @@ def fix(
     reads = _reads(found.reads, (*directories, *single))
     written, granted = frozenset((*directories, *single)), frozenset((*directories, *single, *reads))
     ignored_writes = [g for g in found.ignored_writes if not _covered(globs.literal_base(g), written)]
-    ignored_reads = [g for g in found.ignored_reads if not _covered(globs.unescape(g), granted)]
+    # a written entry has the directories on its way made, so that they are there to be read
+    shown = granted.union(above for path in written for above in paths.parents(path))
+    ignored_reads = [
+        g for g in found.ignored_reads if globs.unescape(g) not in shown and not _covered(globs.unescape(g), granted)
+    ]
     fixed = Fix(
         allow=FixPaths(
             read=_spelled(

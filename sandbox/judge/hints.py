@@ -34,6 +34,6 @@ def hints(seen: Collected, boundary: Boundary, after: Aftermath) -> tuple[Hint, 
         *notes_output.across(after),
         *notes_machine.exhausted(after),
     )
-    if not seen.counted and not seen.connections and notes_output.found_nothing(after):
+    if not seen.counted and not seen.connections and not after.explained:
         notes = (*notes, *notes_inside.unreadable(after.cwd, boundary))
     return tuple(dataclasses.replace(note, line=boundary.mask(note.line)) for note in dict.fromkeys(notes))

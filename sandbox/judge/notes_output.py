@@ -27,13 +27,6 @@ _MISSING = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"""'([^'\n]+)'|"([^"\n]+)"|`([^`\n]+)`|([^\s'"`(),;<>|]+)""")
-# of a directory that shows nothing a tool says that it found none of what it looks for
-_NOTHING = re.compile(
-    r"getcwd|\b(?:current|working) directory\b|\bnothing (?:found|to )"
-    r"|\bno (?!such )(?:\S+ ){0,3}?"
-    r"(?:files|tests|inputs|sources|targets|modules|packages|projects|matches|specs|suites|makefile)\b",
-    re.IGNORECASE,
-)
 _ACROSS = re.compile(r"cross-device link|\bEXDEV\b", re.IGNORECASE)
 
 #: Lines and words of the output looked at; what failed says so last.
@@ -94,14 +87,6 @@ def said_missing(seen: Collected, boundary: Boundary, after: Aftermath) -> list[
                 return [Hint(line=f"{what}, for it holds credentials", class_="credential")]
             return [Hint(line=f"{what}; {spelling.readable(path, boundary)} opens it", class_="grant")]
     return []
-
-
-def found_nothing(after: Aftermath) -> bool:
-    """Whether the command may have failed for what its own directory did not show it."""
-    if after.explained:
-        return False
-    lines = _last_lines(after.printed)
-    return any(_NOTHING.search(line) or ("*" in line and _MISSING.search(line)) for line in lines)
 
 
 def across(after: Aftermath) -> list[Hint]:
