@@ -14,8 +14,9 @@ from vxconf.naming import Unknown
 from vxconf.projects import TooManyDirectories
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from vxconf.model import TaskModel
     from vxconf.tasks import Task
     from vxconf.workspace import Project, Workspace
 
@@ -29,28 +30,19 @@ class Graph:
 
     def folded(self, task: Task) -> tuple[Task, ...]:
         """Every task with a cache that the key of this one folds, nearest first; nothing for one without a cache."""
-        model = task.model
-        if model is None or model.cache is None:
+        if task.model is None or task.model.cache is None:
             return ()
-        found: dict[str, Task] = {}
-        seen = {task.id}
-        todo = list(self.references(task))
-        while todo:
-            other = todo.pop(0)
-            if other.id in seen:
-                continue
-            seen.add(other.id)
-            named = other.model
-            if named is None or (named.exec is not None and named.cache is None):
-                continue
-            if named.exec is not None:
-                found[other.id] = other
-            todo += self.references(other)
-        return tuple(found.values())
+        # a key stops at what runs without one; a group only passes on
+        keyed = self._before(task, through=lambda model: model.exec is None or model.cache is not None)
+        return tuple(other for other in keyed if other.model is not None and other.model.exec is not None)
 
     def upstream(self, task: Task) -> tuple[Task, ...]:
         """Every task that says what it makes and runs before this one, nearest first; a cache is no matter."""
-        found: dict[str, Task] = {}
+        before = self._before(task, through=lambda _: True)
+        return tuple(other for other in before if other.model is not None and other.model.cache is not None)
+
+    def _before(self, task: Task, *, through: Callable[[TaskModel], bool]) -> Iterator[Task]:
+        """Every task that runs before this one, each once, nearest first, as far as `through` lets pass."""
         seen = {task.id}
         todo = list(self.references(task))
         while todo:
@@ -58,10 +50,10 @@ class Graph:
             if other.id in seen:
                 continue
             seen.add(other.id)
-            if other.model is not None and other.model.cache is not None:
-                found[other.id] = other
+            if other.model is None or not through(other.model):
+                continue
+            yield other
             todo += self.references(other)
-        return tuple(found.values())
 
     def keyed(self, task: Task) -> frozenset[str] | None:
         """The directories of the projects a task's key answers for; `None` for a task without a cache.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.conftest import Tree
@@ -191,6 +191,24 @@ def test_a_server_is_up_for_those_that_need_it_and_goes_when_they_have_ended(roo
     assert by_name["apps/shop#serve"]["passed"]
 
 
+@contextlib.contextmanager
+def _running(root: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A run that goes on, ended whatever comes of it: a task that does not start leaves others saying nothing more."""
+    process = subprocess.Popen(
+        # whoever runs the tests may ignore signals, as a shell's `&` does
+        ["env", "--default-signal", *_command(*words)],
+        cwd=root / "apps/shop",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_reaches_every_command_and_no_more_are_started(
     root: Path, number: signal.Signals, status: int
@@ -209,19 +227,7 @@ exec.sandbox = {}
 """,
         encoding="utf-8",
     )
-    with (
-        subprocess.Popen(
-            # whoever runs the tests may ignore signals, as a shell's `&` does
-            ["env", "--default-signal", *_command("b", "c", "-j", "2")],
-            cwd=root / "apps/shop",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process,
-        contextlib.ExitStack() as ended,
-    ):
-        # one of them that does not start leaves the other saying nothing more
-        ended.callback(process.kill)
+    with _running(root, "b", "c", "-j", "2") as process:
         assert process.stdout is not None
         said = [process.stdout.readline() for _ in range(2)]
         assert sorted(said) == ["apps/shop#a: up\n", "apps/shop#b: up\n"]
@@ -260,17 +266,7 @@ exec.sandbox = {{}}
 exec.persistent.readyWhen.output = "^up$"
 """
     (root / "apps/shop/vx.toml").write_text(server.format("a") + server.format("b"), encoding="utf-8")
-    with (
-        subprocess.Popen(
-            ["env", "--default-signal", *_command("a", "b", "-j", "2")],
-            cwd=root / "apps/shop",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process,
-        contextlib.ExitStack() as ended,
-    ):
-        ended.callback(process.kill)
+    with _running(root, "a", "b", "-j", "2") as process:
         assert process.stdout is not None
         assert sorted(process.stdout.readline() for _ in range(2)) == ["apps/shop#a: up\n", "apps/shop#b: up\n"]
         process.send_signal(signal.SIGINT)
