@@ -307,6 +307,16 @@ def test_the_working_directory_is_not_blamed_where_the_way_a_command_ended_says_
         assert any('["."]' in note for note in notes) is not explained
 
 
+def test_a_directory_that_a_written_entry_makes_is_not_ignored_as_well() -> None:
+    looked = access(Intent.OPEN, f"{P}/fresh", exists=False)
+    alone = fixed(boundary(), looked)
+    assert alone is not None
+    assert alone.ignore.read == ("fresh",)
+    both = fixed(boundary(), looked, access(Intent.CREATE, f"{P}/fresh/in", exists=False))
+    assert both is not None
+    assert (both.allow.write, both.ignore.read) == (("fresh/in",), ())
+
+
 def test_a_directory_that_is_to_be_made_is_granted_by_its_name() -> None:
     made = access(Intent.MKDIR, f"{P}/build", exists=False)
     inside = (access(Intent.CREATE, f"{P}/build/{name}", exists=False) for name in ("1", "2", ".9f3a21.tmp"))
