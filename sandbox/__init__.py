@@ -5,15 +5,16 @@ from __future__ import annotations
 # so spelled, a start-up path does not load `typing`
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sandbox.contract import Access, Fix, Hint, Ignore, Protections, ResolvedSandboxConfig, RunResult, Violation
-    from sandbox.errors import NotStarted, Refusal, RequestRefused, SandboxError, Unavailable
-    from sandbox.executor import SandboxExecutor, as_executor
-    from sandbox.probing import HostReport, Probe, Prober
-    from sandbox.remedies import fix
-    from sandbox.request import Request
-    from sandbox.serving import NotReady, Ready, Server
-    from sandbox.session import RunOptions, Session, plan, probe
-    from sandbox.wrapping import Wrapped
+    from sandbox.contract.config import Ignore, ResolvedSandboxConfig
+    from sandbox.contract.errors import NotStarted, Refusal, RequestRefused, SandboxError, Unavailable
+    from sandbox.contract.results import Access, Fix, Hint, Protections, RunResult, Violation
+    from sandbox.judge.fix_from_result import fix
+    from sandbox.request.build import Request
+    from sandbox.session.doctor import HostReport, Probe, Prober
+    from sandbox.session.executor import SandboxExecutor, as_executor
+    from sandbox.session.server import NotReady, Ready, Server
+    from sandbox.session.session import RunOptions, Session, plan, probe
+    from sandbox.session.wrap import Wrapped
 
 __all__ = [
     "Access",
@@ -47,15 +48,16 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "contract": ("Access", "Fix", "Hint", "Ignore", "Protections", "ResolvedSandboxConfig", "RunResult", "Violation"),
-    "errors": ("NotStarted", "Refusal", "RequestRefused", "SandboxError", "Unavailable"),
-    "executor": ("SandboxExecutor", "as_executor"),
-    "probing": ("HostReport", "Probe", "Prober"),
-    "remedies": ("fix",),
-    "request": ("Request",),
-    "serving": ("NotReady", "Ready", "Server"),
-    "session": ("RunOptions", "Session", "plan", "probe"),
-    "wrapping": ("Wrapped",),
+    "contract.config": ("Ignore", "ResolvedSandboxConfig"),
+    "contract.errors": ("NotStarted", "Refusal", "RequestRefused", "SandboxError", "Unavailable"),
+    "contract.results": ("Access", "Fix", "Hint", "Protections", "RunResult", "Violation"),
+    "judge.fix_from_result": ("fix",),
+    "request.build": ("Request",),
+    "session.doctor": ("HostReport", "Probe", "Prober"),
+    "session.executor": ("SandboxExecutor", "as_executor"),
+    "session.server": ("NotReady", "Ready", "Server"),
+    "session.session": ("RunOptions", "Session", "plan", "probe"),
+    "session.wrap": ("Wrapped",),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -63,6 +65,6 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 def __getattr__(name: str) -> object:
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'sandbox' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415  only when a name is asked for
+    from importlib import import_module
 
     return getattr(import_module(f"sandbox.{_ROOM_OF[name]}"), name)

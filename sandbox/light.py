@@ -85,7 +85,7 @@ else:
             return self.told
 
         def _as_dataclass(self) -> dict[str, object]:
-            import dataclasses  # noqa: PLC0415  what all this is there to do without
+            import dataclasses
 
             described = []
             for name, one in self.fields.items():
@@ -221,7 +221,7 @@ else:
         return hash(_values(self))
 
     def _frozen(name: str) -> AttributeError:
-        from dataclasses import FrozenInstanceError  # noqa: PLC0415  somebody made a mistake
+        from dataclasses import FrozenInstanceError
 
         return FrozenInstanceError(f"cannot assign to field {name!r}")
 

@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 
 import sandbox
-from sandbox.screens import resize
+from sandbox.terminal.terminal_modes import resize
 from tests.support.talks import Talk
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -8,10 +8,10 @@ from __future__ import annotations
 # so spelled, a start-up path does not load `typing`
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from vxconf.diagnostics import Diagnostic, Place, Severity
-    from vxconf.naming import Unknown
-    from vxconf.tasks import Refused, Task
-    from vxconf.workspace import Project, Workspace, load
+    from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity
+    from vxconf.workspace.references import Unknown
+    from vxconf.workspace.task import Refused, Task
+    from vxconf.workspace.workspace import Project, Workspace, load
 
 __all__ = [
     "Diagnostic",
@@ -29,15 +29,15 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Diagnostic": "vxconf.diagnostics",
-    "Place": "vxconf.diagnostics",
-    "Severity": "vxconf.diagnostics",
-    "Unknown": "vxconf.naming",
-    "Project": "vxconf.workspace",
-    "Refused": "vxconf.tasks",
-    "Task": "vxconf.tasks",
-    "Workspace": "vxconf.workspace",
-    "load": "vxconf.workspace",
+    "Diagnostic": "vxconf.diagnostics.diagnostic",
+    "Place": "vxconf.diagnostics.diagnostic",
+    "Severity": "vxconf.diagnostics.diagnostic",
+    "Unknown": "vxconf.workspace.references",
+    "Project": "vxconf.workspace.workspace",
+    "Refused": "vxconf.workspace.task",
+    "Task": "vxconf.workspace.task",
+    "Workspace": "vxconf.workspace.workspace",
+    "load": "vxconf.workspace.workspace",
 }
 
 
@@ -46,7 +46,7 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415  start-up time
+    from importlib import import_module
 
     value = getattr(import_module(home), name)
     globals()[name] = value

@@ -33,7 +33,7 @@ def main(words: list[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         # whoever read us has gone
-        from vxconf.cli import discard  # noqa: PLC0415  it is loaded: somebody has written
+        from vxconf.cli import discard
 
         discard()
         return 141
@@ -56,8 +56,8 @@ def program() -> Never:
 
 
 def _carry_out(words: list[str]) -> int:
-    from vxconf.cli import USAGE, Unwritten, UsageError, discard, dispatch, err, flush  # noqa: PLC0415  inside the guard
-    from vxconf.fastpath import check_arguments, defer, defer_for_check  # noqa: PLC0415
+    from vxconf.cli import USAGE, Unwritten, UsageError, discard, dispatch, err, flush
+    from vxconf.cli.fastpath import check_arguments, defer, defer_for_check
 
     defer("inspect")
 
@@ -67,7 +67,7 @@ def _carry_out(words: list[str]) -> int:
             defer_for_check()
             status = dispatch("check", arguments)
         else:
-            from vxconf.cli.app import carry_out  # noqa: PLC0415  loads typer
+            from vxconf.cli.app import carry_out
 
             status = carry_out(words)
         flush()
@@ -83,14 +83,14 @@ def _carry_out(words: list[str]) -> int:
 
 def _unforeseen(fault: Exception, words: list[str]) -> int:
     if os.environ.get("VXCONF_DEBUG") == "1":
-        import traceback  # noqa: PLC0415  only for whoever asks
+        import traceback
 
         traceback.print_exception(fault)
     first = str(fault).partition("\n")[0]
     if isinstance(fault, MemoryError):
         sys.stderr.write("error: no memory is left, free some or raise the limit of it (ulimit -v)\n")
         return _not_done(words)
-    from vxconf.mistakes import write_down  # noqa: PLC0415  nothing of it is needed where all is well
+    from vxconf.cli.crash_report import write_down
 
     report = write_down(fault)
     where = f"it is written down in {report}" if report else "set VXCONF_DEBUG=1 to see where"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from sandbox import paths
-from sandbox.executed import named_below
-from sandbox.outputs import Declared, head
+from sandbox.base import paths
+from sandbox.request.protected_names import named_below
+from sandbox.request.task_outputs import Declared, head
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.contract import Reach
-    from sandbox.dependencies import Withheld
-    from sandbox.planning.ops import Operation
+    from sandbox.contract.config import Reach
+    from sandbox.planning.operations import Operation
+    from sandbox.request.linked_packages import Withheld
 
 #: Kernel file systems: what is refused there is the machine's business, never a missing grant.
 UNJUDGED = ("/dev", "/proc", "/sys")

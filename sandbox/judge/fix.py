@@ -6,17 +6,18 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sandbox import globs, paths
-from sandbox.contract import Fix, FixInputs, FixPaths, Intent
+from sandbox.base import globs, paths
+from sandbox.contract.intents import Intent
+from sandbox.contract.results import Fix, FixInputs, FixPaths
 from sandbox.judge import spelling
-from sandbox.judge.classes import classify, makes_anew, makes_itself, nameable
+from sandbox.judge.remedy_class import classify, makes_anew, makes_itself, nameable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from sandbox.contract import Access
+    from sandbox.contract.results import Access
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.verdict import Denied
+    from sandbox.judge.judge import Denied
 
 #: From so many names in one directory on, the directory is the smaller grant.
 SEVERAL = 2

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sandbox import globs, paths
+from sandbox.base import globs, paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from sandbox.contract import Ignore
+    from sandbox.contract.config import Ignore
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.rules import Denial
+    from sandbox.judge.denial import Denial
 
 
 class Silence:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from sandbox import globs, paths
+from sandbox.base import globs, paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sandbox.executed import Executed
-from sandbox.network.policy import Policy
-from sandbox.planning.names import Granted
-from sandbox.planning.ops import Bind, Operation, Origin
+from sandbox.planning.name_grants import Granted
+from sandbox.planning.operations import Bind, Operation, Origin
+from sandbox.proxy.policy.policy import Policy
+from sandbox.request.protected_names import Executed
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterable, Iterator
 
-    from sandbox.contract import Access, Observer
-    from sandbox.planning.model import Plan
+    from sandbox.contract.results import Access, Observer
+    from sandbox.planning.plan import Plan
 
 #: Why a trace has a hole when its strace ended before the command did; an attempt is made again for nothing else.
 LOST = "strace ended before the command did"

@@ -14,10 +14,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from sandbox import terminal as terminals
-from sandbox.macos import leading
-from sandbox.macos.tools import NESTED_WORDS
-from sandbox.streams import Stream
+from sandbox.macos import pty as leading
+from sandbox.macos.system_tools import NESTED_WORDS
+from sandbox.terminal import terminal_relay as terminals
+from sandbox.terminal.output_stream import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

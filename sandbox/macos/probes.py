@@ -6,10 +6,10 @@ import os
 import platform
 from typing import NamedTuple
 
-from sandbox import temporary
-from sandbox.errors import SandboxError
-from sandbox.host import host_facts
-from sandbox.macos import tools
+from sandbox.contract.errors import SandboxError
+from sandbox.machine.ask_facts import host_facts
+from sandbox.macos import system_tools as tools
+from sandbox.scratch import task_tmpdir as temporary
 
 
 class Found(NamedTuple):

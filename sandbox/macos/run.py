@@ -9,29 +9,36 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-from sandbox import environment, making, outcome, surroundings, temporary
-from sandbox.errors import NotStarted, SandboxError
-from sandbox.host import Snapshot
-from sandbox.macos import fronts, plans, profile, tools
+from sandbox.base import environment
+from sandbox.base.redact import masker
+from sandbox.contract.errors import NotStarted, SandboxError
+from sandbox.contract.run_options import GRACE, executable
+from sandbox.machine.ask_facts import Snapshot
+from sandbox.macos import proxy_handle as fronts
+from sandbox.macos import system_tools as tools
 from sandbox.macos.attempt import Attempt
-from sandbox.macos.monitor import Monitor
-from sandbox.macos.settling import settle
-from sandbox.macos.verdict import MacJudge
-from sandbox.network import policies
-from sandbox.options import GRACE, executable
-from sandbox.secrets import masker
-from sandbox.streams import Stream
+from sandbox.macos.log_judge import MacJudge
+from sandbox.macos.log_monitor import Monitor
+from sandbox.macos.result import settle
+from sandbox.planning.macos import plan_of_request as plans
+from sandbox.planning.macos import profile_text as profile
+from sandbox.proxy.policy import policy_from_config as policies
+from sandbox.run import gather as surroundings
+from sandbox.run import settle as outcome
+from sandbox.scratch import make_dirs as making
+from sandbox.scratch import task_tmpdir as temporary
+from sandbox.terminal.output_stream import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.contract import RunResult, Violation
+    from sandbox.contract.results import RunResult, Violation
+    from sandbox.contract.run_options import Runner, RunOptions
     from sandbox.macos.attempt import Ended
-    from sandbox.macos.log import Denial
-    from sandbox.macos.tools import Tools
-    from sandbox.options import Runner, RunOptions
-    from sandbox.planning.macos_model import MacPlan
-    from sandbox.request import Request
+    from sandbox.macos.denial_log import Denial
+    from sandbox.macos.system_tools import Tools
+    from sandbox.planning.macos.profile_rules import MacPlan
+    from sandbox.request.build import Request
 
 _OBSERVERS = ("auto", "none")
 

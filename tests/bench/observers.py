@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 from sandbox import ResolvedSandboxConfig, Session
-from sandbox.linux.numbers import ARCHITECTURES
-from sandbox.linux.strace.parser import Parser
+from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
+from sandbox.linux.strace.trace_parser import Parser
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.bench.arguments import arguments

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.bench import compiling, names
 
 if TYPE_CHECKING:
-    from sandbox.contract import Observer
+    from sandbox.contract.results import Observer
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

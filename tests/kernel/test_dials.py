@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.contract import Ignore
+from sandbox.contract.config import Ignore
 from tests.kernel.conftest import shown
 
 if TYPE_CHECKING:

@@ -179,7 +179,7 @@ def test_what_is_left_beside_a_name_is_a_violation_and_goes_with_the_run(named: 
 
 
 def test_what_is_left_beside_a_name_can_be_ignored(named: Workspace) -> None:
-    from sandbox import Ignore  # noqa: PLC0415  here alone
+    from sandbox import Ignore
 
     fields = {"ignore": Ignore(write=("*.part",))}
     named.passes("echo x > a.part; echo y > out.txt", write=["out.txt"], fields=fields)

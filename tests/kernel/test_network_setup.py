@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox import Session
-from sandbox.network import libraries
+from sandbox.proxy.io import library_path as libraries
 from tests.kernel.conftest import Workspace, shown
 
 if TYPE_CHECKING:

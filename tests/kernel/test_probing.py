@@ -26,9 +26,9 @@ STRACE = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is no
 # above the process, as a container's is
 _FILTERS = """
 import os
-from sandbox.linux import bpf, kernel
-from sandbox.linux import filter as filters
-from sandbox.linux.numbers import ARCHITECTURES
+from sandbox.linux.kernel import bpf, kernel_calls as kernel
+from sandbox.linux.kernel import seccomp_filter as filters
+from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 EPERM, NO_CLONE3 = bpf.refuse(filters.EPERM), bpf.returns(bpf.refuse(filters.ENOSYS))
 def refuse(**blocks):
     program = filters.assembled(ARCHITECTURES[os.uname().machine], {"clone3": NO_CLONE3, **blocks})

@@ -7,8 +7,8 @@ import sys
 
 _SERVED = """
 import os
-from sandbox.linux import rehearsal
-from sandbox.linux.doors import Doors
+from sandbox.linux.warden import rehearsal
+from sandbox.linux.observe.answer_requests import Doors
 
 def missed(self, error):
     raise error
@@ -26,7 +26,7 @@ print(answers)
 
 _MOUNTED = """
 import os
-from sandbox.linux import joiner
+from sandbox.linux.inside import mount_plan as joiner
 
 joiner.rehearse()
 before = os.listdir("/proc/self/fd")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import invocation
-from sandbox.streams import CAPTURE_LIMIT
+from sandbox.linux.run import run as invocation
+from sandbox.terminal.output_stream import CAPTURE_LIMIT
 from tests.conftest import make_tree
 from tests.kernel.conftest import Workspace, shown
 

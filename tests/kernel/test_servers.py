@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sandbox import NotReady, Ready, Session
-from sandbox.errors import SandboxError
-from sandbox.serving import listens
+from sandbox.contract.errors import SandboxError
+from sandbox.session.server import listens
 from tests.conftest import make_tree
 from tests.kernel.conftest import SHOP, Workspace, shown, violated
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.host import HostFiles, host_facts
-from sandbox.stores import system
+from sandbox.machine.ask_facts import HostFiles, host_facts
+from sandbox.request.credentials import system
 from tests.kernel.conftest import Workspace, shown
 
 _SHADOW = "/etc/shadow"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sandbox import Ready, Session
-from sandbox.screens import resize
+from sandbox.terminal.terminal_modes import resize
 from tests.kernel.conftest import Workspace, shown
 from tests.support.talks import Talk, in_background
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox import Session
-from sandbox.screens import resize
+from sandbox.terminal.terminal_modes import resize
 from tests.conftest import REPOSITORY
 from tests.support.talks import Desk
 

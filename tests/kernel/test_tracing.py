@@ -35,7 +35,7 @@ def _tracer(command: int) -> int:
 _BELOW = """
 import json, sys
 from sandbox import ResolvedSandboxConfig, Session
-from sandbox.linux import bpf, kernel
+from sandbox.linux.kernel import bpf, kernel_calls as kernel
 root, project, observer = sys.argv[1:]
 kernel.install_filter(bpf.assemble(bpf.returns(bpf.ALLOW)), listener=True)
 config = ResolvedSandboxConfig(platform="linux", workspace=root, project=project, allow_read=(project + "/lib/",))
@@ -68,7 +68,7 @@ def test_strace_observes_where_the_kernel_gives_a_filter_no_listener(quick_shop:
 
 def test_doctor_says_which_observer_there_is_and_why(quick_shop: Workspace) -> None:
     script = (
-        "import sys; from sandbox.linux import bpf, kernel; from vxconf.__main__ import main;"
+        "import sys; from sandbox.linux.kernel import bpf, kernel_calls as kernel; from vxconf.__main__ import main;"
         "kernel.install_filter(bpf.assemble(bpf.returns(bpf.ALLOW)), listener=True); sys.exit(main())"
     )
     done = subprocess.run(
@@ -191,9 +191,9 @@ def test_each_violation_is_told_as_it_happens(traced: Workspace) -> None:
 
 
 def test_a_missing_strace_is_said(quick_shop: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sandbox.tools._USUAL", ())
+    monkeypatch.setattr("sandbox.machine.find_tools._USUAL", ())
     bwrap = shutil.which("bwrap")
-    monkeypatch.setattr("sandbox.invocation.find_bwrap", lambda *_: bwrap)
+    monkeypatch.setattr("sandbox.linux.run.run.find_bwrap", lambda *_: bwrap)
     monkeypatch.setenv("PATH", str(quick_shop.base))
     result = quick_shop.run("true", observer="strace")
     assert (result.exit_code, result.started) == (125, False)

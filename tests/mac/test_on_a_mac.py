@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from sandbox.contract import RunResult
+    from sandbox.contract.results import RunResult
     from tests.conftest import Tree
 
     Factory = Callable[[Tree], Path]

@@ -9,9 +9,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sandbox import globs, paths
-from sandbox.facts import HostFacts, Kind
-from sandbox.stores import STORES
+from sandbox.base import globs, paths
+from sandbox.base.host_facts import HostFacts, Kind
+from sandbox.request.credentials import STORES
 from tests.support.memory_files import MemoryFiles
 
 WORKSPACE = "/home/u/ws"

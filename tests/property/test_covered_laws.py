@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.dependencies import Listed
-from sandbox.errors import RequestRefused
-from sandbox.planning.linux import plan
+from sandbox.contract.errors import RequestRefused
+from sandbox.planning.linux_plan import plan
+from sandbox.request.linked_packages import Listed
 from tests.property.strategies import FACTS, HOME, WORKSPACE, trees
 from tests.support.memory_files import MemoryFiles
-from vxconf.cautions import cautions
-from vxconf.document import Document, parse
-from vxconf.judging import Judged, Setting, judge
-from vxconf.normalize import normalize
+from vxconf.document.parse import Document, parse
+from vxconf.lint.grant_warnings import cautions
+from vxconf.resolve.judge_block import Judged, Setting, judge
+from vxconf.resolve.normalize import normalize
 
 if TYPE_CHECKING:
-    from sandbox.planning.model import Plan
-    from vxconf.model import SandboxModel
+    from sandbox.planning.plan import Plan
+    from vxconf.resolve.task_model import SandboxModel
 
 PROJECT = f"{WORKSPACE}/a"
 _PIECES = ("a", "b", "c", ".d", ".", "{a,b}", "*", ".vscode", ".git")

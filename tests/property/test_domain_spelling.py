@@ -7,7 +7,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox import domains
+from sandbox.base import host_patterns as domains
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _PORT = r"[1-9][0-9]{0,4}"

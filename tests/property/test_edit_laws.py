@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vxconf.document import parse
-from vxconf.edit import with_entries
+from vxconf.document.parse import parse
+from vxconf.edit.add_entries import with_entries
 
 NAMES = st.sampled_from(["build", "it's", "a.b", "ü ☃", "-", "1", 'say "x"'])
 KEYS = ("exec", "sandbox", "allow")

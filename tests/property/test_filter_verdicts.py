@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.linux.filter import (
+from sandbox.linux.kernel.seccomp_filter import (
     CLONE_NAMESPACES,
     REFUSED,
     TIOCLINUX,
@@ -20,7 +20,7 @@ from sandbox.linux.filter import (
     dialled,
     program,
 )
-from sandbox.linux.numbers import (
+from sandbox.linux.kernel.syscall_numbers import (
     AARCH64,
     AUDIT_ARCH_AARCH64,
     AUDIT_ARCH_ARM,
@@ -30,7 +30,7 @@ from sandbox.linux.numbers import (
     X86_64,
     Architecture,
 )
-from sandbox.linux.syscalls import CALLS, OPEN_WRITE_FLAGS, WRITES
+from sandbox.linux.kernel.syscall_table import CALLS, OPEN_WRITE_FLAGS, WRITES
 
 ALLOW, NOTIFY, ERRNO = 0x7FFF0000, 0x7FC00000, 0x50000
 EPERM, ENOSYS, EAFNOSUPPORT = ERRNO | 1, ERRNO | 38, ERRNO | 97

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sandbox import Ignore, ResolvedSandboxConfig, RunResult, Session
-from sandbox.contract import Fix
+from sandbox.contract.results import Fix
 from tests.conftest import make_tree
 from tests.support.grants import resolved
 

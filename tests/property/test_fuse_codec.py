@@ -8,8 +8,8 @@ import struct
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.linux import fuse
-from sandbox.linux.fuse import BODIES, Malformed, Op, Request
+from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel.fuse_protocol import BODIES, Malformed, Op, Request
 
 NAME = st.binary(min_size=1, max_size=255).filter(lambda b: b"\0" not in b and b"/" not in b)
 

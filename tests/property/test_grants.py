@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox import globs, paths
-from sandbox.facts import Kind
-from sandbox.host import HostFiles
+from sandbox.base import globs, paths
+from sandbox.base.host_facts import Kind
+from sandbox.machine.ask_facts import HostFiles
 from tests.property.strategies import any_names, below, trees
 from tests.support.memory_files import MemoryFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sandbox.facts import Files
+    from sandbox.base.host_facts import Files
 
 ROOT = "/r"
 LINK = "\x01"

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from sandbox import globs, paths
-from sandbox.contract import Reach
-from sandbox.errors import RequestRefused
-from sandbox.facts import Kind
-from sandbox.planning import linux
-from sandbox.planning.ops import Absent, Bind, Cover, Held, Link
+from sandbox.base import globs, paths
+from sandbox.base.host_facts import Kind
+from sandbox.contract.config import Reach
+from sandbox.contract.errors import RequestRefused
+from sandbox.planning import linux_plan as linux
+from sandbox.planning.operations import Absent, Bind, Cover, Held, Link
 from tests.property.strategies import Case, cases
 from tests.support.plans import request
 
 if TYPE_CHECKING:
-    from sandbox.planning.model import Plan
+    from sandbox.planning.plan import Plan
 
 _ORDER = [Reach.HIDDEN, Reach.READ, Reach.NAME, Reach.WRITE]
 

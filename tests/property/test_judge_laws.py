@@ -5,12 +5,14 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox import globs, paths
-from sandbox.contract import Access, Ignore, Intent, Reach, Violation
+from sandbox.base import globs, paths
+from sandbox.contract.config import Ignore, Reach
+from sandbox.contract.intents import Intent
+from sandbox.contract.results import Access, Violation
 from sandbox.judge.boundary import Boundary
-from sandbox.judge.verdict import Judge
-from sandbox.planning.model import Plan
-from sandbox.planning.ops import Bind, Cover, Operation, Origin, ReadOnlyRoot, Way
+from sandbox.judge.judge import Judge
+from sandbox.planning.operations import Bind, Cover, Operation, Origin, ReadOnlyRoot, Way
+from sandbox.planning.plan import Plan
 
 O = Origin(field="allowRead[0]")  # noqa: E741  one letter keeps the plans below readable
 NAMES = st.sampled_from(["a", "b", "c*", "d[1]"])

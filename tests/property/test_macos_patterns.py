@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox import globs, paths
-from sandbox.executed import named_below
-from sandbox.macos.profile import quoted, regex, text
-from sandbox.planning import macos_patterns as patterns
-from sandbox.planning.macos_model import At, Below, MacPlan, Matching, Rule
+from sandbox.base import globs, paths
+from sandbox.planning.macos import path_regex as patterns
+from sandbox.planning.macos.profile_rules import At, Below, MacPlan, Matching, Rule
+from sandbox.planning.macos.profile_text import quoted, regex, text
+from sandbox.request.protected_names import named_below
 from tests.property.strategies import any_names
 from tests.support.seatbelt import Pattern, Profile, read, searched
 

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sandbox import paths
-from sandbox.contract import Reach
-from sandbox.errors import RequestRefused
-from sandbox.facts import Kind
-from sandbox.macos.plans import plan as mac_plan
-from sandbox.macos.profile import text
-from sandbox.planning.linux import plan as linux_plan
-from sandbox.planning.macos_model import At, Expression
+from sandbox.base import paths
+from sandbox.base.host_facts import Kind
+from sandbox.contract.config import Reach
+from sandbox.contract.errors import RequestRefused
+from sandbox.planning.linux_plan import plan as linux_plan
+from sandbox.planning.macos.plan_of_request import plan as mac_plan
+from sandbox.planning.macos.profile_rules import At, Expression
+from sandbox.planning.macos.profile_text import text
 from tests.property.strategies import HOME, TEMP_ROOT, WORKSPACE, Case, below, cases
 from tests.support.plans import request
 from tests.support.seatbelt import Profile
 
 if TYPE_CHECKING:
-    from sandbox.planning.macos_model import Filter, MacPlan
-    from sandbox.planning.model import Plan
-    from sandbox.request import Request
+    from sandbox.planning.macos.profile_rules import Filter, MacPlan
+    from sandbox.planning.plan import Plan
+    from sandbox.request.build import Request
     from tests.support.memory_files import MemoryFiles
 
 #: Worlds; some 30 paths are asked about in each with every operation, some 200 of `access()`, so over 10,000 in all,

@@ -5,17 +5,19 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.contract import Access, Intent, ResolvedSandboxConfig
-from sandbox.domains import Pattern, check_pattern, presented, spelled
+from sandbox.base.host_patterns import Pattern, check_pattern, presented, spelled
+from sandbox.contract.config import ResolvedSandboxConfig
+from sandbox.contract.intents import Intent
+from sandbox.contract.results import Access
 from sandbox.judge.boundary import Boundary
-from sandbox.judge.network import Connections, never_suggested
-from sandbox.network import policies
-from sandbox.network.policy import NOT_ALLOWED, Policy
-from sandbox.network.rules import Rules
-from sandbox.planning.model import Plan
-from vxconf import explain_network
-from vxconf.model import Entry
-from vxconf.resolve import Resolution
+from sandbox.judge.network_denials import Connections, never_suggested
+from sandbox.planning.plan import Plan
+from sandbox.proxy.policy import policy_from_config as policies
+from sandbox.proxy.policy.host_rules import Rules
+from sandbox.proxy.policy.policy import NOT_ALLOWED, Policy
+from vxconf.explain import explain_network
+from vxconf.resolve.resolve import Resolution
+from vxconf.resolve.task_model import Entry
 
 _NAMES = st.sampled_from(["a.test", "b.test", "api.a.test", "x.api.a.test", "xa.test", "10.0.0.1", "[fd00::1]"])
 _LOOPBACK = st.sampled_from(["localhost", "127.0.0.1", "[::1]"])

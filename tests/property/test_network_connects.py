@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sandbox.network import connects
-from sandbox.network.http import split_authority
+from sandbox.proxy.io.http_port import split_authority
+from sandbox.proxy.protocol import connect_head as connects
 
 TARGET = st.one_of(
     st.from_regex(r"[a-z0-9._-]{1,20}:[0-9]{1,6}", fullmatch=True),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.network import hello
+from sandbox.proxy.protocol import tls_hello as hello
 from tests.support.greetings import greeting, recut
 
 # Python's binding says so of a name that is not ASCII, of which no handler is told

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sandbox import domains
-from sandbox.network import dns as codec
-from sandbox.network import guard, socks
-from sandbox.network.policy import Policy
-from sandbox.network.rules import Rules
+from sandbox.base import host_patterns as domains
+from sandbox.proxy.policy import address_guard as guard
+from sandbox.proxy.policy.host_rules import Rules
+from sandbox.proxy.policy.policy import Policy
+from sandbox.proxy.protocol import dns_messages as codec
+from sandbox.proxy.protocol import socks5 as socks
 from tests.support.fronts import SECONDS, Served, all_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import struct
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.linux import notification
-from sandbox.linux.syscalls import Unreadable, parse_syscall_line
+from sandbox.linux.kernel import seccomp_notification as notification
+from sandbox.linux.kernel.syscall_table import Unreadable, parse_syscall_line
 
 U64 = st.integers(0, 2**64 - 1)
 U32 = st.integers(0, 2**32 - 1)

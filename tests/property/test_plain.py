@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.configs import INVALID, VALID
-from vxconf import plain
+from vxconf.document import toml_subset as plain
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sandbox import globs, paths
-from sandbox.contract import Reach
-from sandbox.errors import RequestRefused
-from sandbox.facts import Kind
-from sandbox.planning.ops import Bind, Cover, Empty, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
+from sandbox.base import globs, paths
+from sandbox.base.host_facts import Kind
+from sandbox.contract.config import Reach
+from sandbox.contract.errors import RequestRefused
+from sandbox.planning.operations import Bind, Cover, Empty, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
 from tests.property.strategies import FACTS, TEMP_ROOT, WORKSPACE, Case, cases, grants
 from tests.support.plans import planned, request
 
 if TYPE_CHECKING:
-    from sandbox.planning.model import Plan
+    from sandbox.planning.plan import Plan
 
 ORDER = [Reach.HIDDEN, Reach.READ, Reach.WRITE]
 

@@ -10,13 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox import globs, portable, results
-from sandbox.contract import Access, Ignore, Intent, ResolvedSandboxConfig
-from sandbox.errors import RequestRefused
-from sandbox.facts import Kind
-from sandbox.outputs import Declared, anchored
-from sandbox.portable import Places
-from sandbox.request import Request, build
+from sandbox.base import globs
+from sandbox.base.host_facts import Kind
+from sandbox.contract import results
+from sandbox.contract.config import Ignore, ResolvedSandboxConfig
+from sandbox.contract.errors import RequestRefused
+from sandbox.contract.intents import Intent
+from sandbox.contract.results import Access
+from sandbox.request.build import Request, build
+from sandbox.request.task_outputs import Declared, anchored
+from sandbox.wire import portable
+from sandbox.wire.portable import Places
 from tests.property.strategies import FACTS, HOME, WORKSPACE, Case, any_names, cases
 from tests.support.memory_files import MemoryFiles
 
@@ -208,7 +212,7 @@ def test_a_link_elsewhere_opens_no_store_and_no_socket_that_is_not_named(
 
 
 def test_an_access_stays_a_value_that_pickles() -> None:
-    import pickle  # noqa: PLC0415  one test
+    import pickle
 
     access = Access(pid=1, operation="openat", intent=Intent.OPEN, asked="x", path="/x", exists=True)
     assert pickle.loads(pickle.dumps(access)) == access  # noqa: S301  our own bytes

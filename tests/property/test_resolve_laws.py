@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox import globs, paths
-from sandbox.canonical import to_json
+from sandbox.base import globs, paths
+from sandbox.wire.config_json import to_json
 from tests.property.strategies import HOME, WORKSPACE, any_names, trees
 from tests.support.memory_files import MemoryFiles
-from vxconf.model import as_data
-from vxconf.normalize import normalize
-from vxconf.resolve import Resolution, Surroundings, resolve
+from vxconf.resolve.normalize import normalize
+from vxconf.resolve.resolve import Resolution, Surroundings, resolve
+from vxconf.resolve.task_model import as_data
 
 if TYPE_CHECKING:
     import random

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.canonical import from_dict, from_json, to_dict, to_json
-from sandbox.contract import Ignore, ResolvedSandboxConfig
-from sandbox.errors import RequestRefused
+from sandbox.contract.config import Ignore, ResolvedSandboxConfig
+from sandbox.contract.errors import RequestRefused
+from sandbox.wire.config_json import from_dict, from_json, to_dict, to_json
 from tests.property.strategies import any_names
 
 absolute = st.lists(any_names, max_size=3).map(lambda names: "/" + "/".join(names))

@@ -15,19 +15,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, event, given, note, settings
 
-from sandbox import Session, paths
-from sandbox.contract import Intent, Reach
-from sandbox.executed import CARRIERS
-from sandbox.host import HostFiles
-from sandbox.planning.ops import Absent, Bind, Cover, Empty, Held, Make, ReadOnlyRoot, Seal, Way
+from sandbox import Session
+from sandbox.base import paths
+from sandbox.contract.config import Reach
+from sandbox.contract.intents import Intent
+from sandbox.machine.ask_facts import HostFiles
+from sandbox.planning.operations import Absent, Bind, Cover, Empty, Held, Make, ReadOnlyRoot, Seal, Way
+from sandbox.request.protected_names import CARRIERS
 from tests.support import inside, worlds
 from tests.support.observers import OBSERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sandbox.contract import RunResult
-    from sandbox.planning.model import Plan
+    from sandbox.contract.results import RunResult
+    from sandbox.planning.plan import Plan
 
 pytestmark = pytest.mark.kernel
 

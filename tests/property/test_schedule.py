@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vxconf.schedule import Cycle, schedule
+from vxconf.run.schedule import Cycle, schedule
 
 
 @dataclass(frozen=True)

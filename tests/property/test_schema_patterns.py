@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vxconf import patterns, schema
+from vxconf.schema import patterns
+from vxconf.schema import schema_files as schema
 
 
 @pytest.mark.parametrize("pattern", patterns.TESTS)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.linux import sockaddr
-from sandbox.linux.sockaddr import Abstract, Control, Inet, Malformed, Netlink, Path, Unspecified
+from sandbox.linux.kernel import sockaddr
+from sandbox.linux.kernel.sockaddr import Abstract, Control, Inet, Malformed, Netlink, Path, Unspecified
 
 _FEW = settings(max_examples=200, deadline=None)
 _PATHS = st.binary(min_size=1, max_size=107).filter(lambda raw: b"\0" not in raw)

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.linux.numbers import X86_64
-from sandbox.linux.strace import parser as parsing
-from sandbox.linux.strace import text
-from sandbox.linux.strace.parser import LINE_LIMIT, Parser
+from sandbox.linux.kernel.syscall_numbers import X86_64
+from sandbox.linux.strace import line_grammar as text
+from sandbox.linux.strace import trace_parser as parsing
+from sandbox.linux.strace.trace_parser import LINE_LIMIT, Parser
 
 if TYPE_CHECKING:
-    from sandbox.contract import Access
-    from sandbox.intents import Intent
+    from sandbox.contract.intents import Intent
+    from sandbox.contract.results import Access
 
 
 class Places:

@@ -11,13 +11,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
-from sandbox.domains import PatternRefused, check_pattern
+from sandbox.base.host_patterns import PatternRefused, check_pattern
 from tests.support.configs import judge
-from vxconf import _validator, _validator_workspace, docgen, schema
-from vxconf.diagnostics import Unreadable
-from vxconf.document import Document, parse
-from vxconf.places import locate
-from vxconf.validate import validate
+from vxconf.diagnostics.diagnostic import Unreadable
+from vxconf.document.parse import Document, parse
+from vxconf.document.spans import locate
+from vxconf.schema import _validator, _validator_workspace
+from vxconf.schema import generate as docgen
+from vxconf.schema import schema_files as schema
+from vxconf.validate.validate import validate
 
 _KEYS = sorted({part for path, _ in schema.walk(schema.load("vx")) for part in path} - {schema.ANY})
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sandbox import Session
-from sandbox.streams import CAPTURE_LIMIT
+from sandbox.terminal.output_stream import CAPTURE_LIMIT
 from tests.conftest import REPOSITORY
 from tests.redteam.conftest import PYTHON, Box, processes, shown
 
@@ -37,7 +37,7 @@ import json, sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from sandbox import Session
-from sandbox.streams import CAPTURE_LIMIT
+from sandbox.terminal.output_stream import CAPTURE_LIMIT
 from tests.redteam.conftest import Box
 root = Path(sys.argv[2])
 held = b"x" * (int(sys.argv[3]) << 20)

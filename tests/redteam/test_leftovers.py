@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import making, temporary
-from sandbox.errors import NotStarted
-from sandbox.planning.ops import Make, Origin
-from sandbox.tools import find_bwrap
+from sandbox.contract.errors import NotStarted
+from sandbox.machine.find_tools import find_bwrap
+from sandbox.planning.operations import Make, Origin
+from sandbox.scratch import make_dirs as making
+from sandbox.scratch import task_tmpdir as temporary
 from tests.conftest import REPOSITORY, make_tree
 from tests.redteam.conftest import PYTHON, Box, shown
 

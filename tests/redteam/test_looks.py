@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.contract import Intent
-from sandbox.linux.numbers import X86_64
-from sandbox.linux.observe import Recorder
+from sandbox.contract.intents import Intent
+from sandbox.linux.kernel.syscall_numbers import X86_64
+from sandbox.linux.observe.recorder import Recorder
 from tests.conftest import make_tree
 from tests.redteam.conftest import Box, shown, violated
 

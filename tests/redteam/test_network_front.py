@@ -97,7 +97,7 @@ def test_a_task_that_lost_its_front_or_its_opener_is_no_pass_and_others_do_not_n
 
         def act() -> None:
             # the front, and its child, which opens listeners for it
-            found.extend(parts(session, "sandbox.linux.fronting"))
+            found.extend(parts(session, "sandbox.linux.proxy.proxy_process"))
             kill(found[victim])
             until(lambda: gone(found[victim]))
 
@@ -122,7 +122,7 @@ def test_a_killed_warden_takes_its_front_along(box: Box) -> None:
         left: list[int] = []
 
         def act() -> None:
-            left.extend(parts(session, "sandbox.linux.fronting"))
+            left.extend(parts(session, "sandbox.linux.proxy.proxy_process"))
             front = min(left)
             status = Path(f"/proc/{front}/status").read_text(encoding="utf-8")
             warden = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("PPid:"))

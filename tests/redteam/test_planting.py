@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sandbox import setaside
-from sandbox.executed import Executed, existing
-from sandbox.host import HostFiles
-from sandbox.planning.model import Plan
-from sandbox.planning.ops import Origin, ReadOnlyRoot
+from sandbox.machine.ask_facts import HostFiles
+from sandbox.planning.operations import Origin, ReadOnlyRoot
+from sandbox.planning.plan import Plan
+from sandbox.request.protected_names import Executed, existing
+from sandbox.scratch import quarantine as setaside
 from tests.conftest import make_tree
 from tests.redteam.conftest import Box, shown
 from tests.support.observers import ANSWERING
@@ -96,7 +96,7 @@ def test_what_is_set_aside_is_never_reached_through_a_link(base: Path, monkeypat
             os.symlink(mine, root / "out" / name)
         return found
 
-    monkeypatch.setattr("sandbox.setaside.existing", swapped)
+    monkeypatch.setattr("sandbox.scratch.quarantine.existing", swapped)
     plan = Plan(
         operations=(ReadOnlyRoot(path="/", origin=Origin(reason="a test")),),
         workspace=str(root),

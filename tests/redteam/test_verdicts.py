@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import invocation
+from sandbox.linux.run import run as invocation
 from tests.redteam.conftest import PYTHON, Box, processes, shown, violated
 
 if TYPE_CHECKING:

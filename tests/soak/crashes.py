@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sandbox import ResolvedSandboxConfig, Session
-from sandbox.linux import kernel
+from sandbox.linux.kernel import kernel_calls as kernel
 from tests.soak.counting import descendants, look, settled
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def _is(pid: int, party: Party, executor: int) -> bool:
             depth=len(above),
             number=int(numbers[-1]) if len(numbers) > 1 else 0,
             forked=line == _line(above[0]),
-            front=b"sandbox.linux.fronting" in line,
+            front=b"sandbox.linux.proxy.proxy_process" in line,
         )
     except (OSError, KeyError):
         return False

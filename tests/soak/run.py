@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sandbox import ResolvedSandboxConfig, Session
-from sandbox.invocation import Run
+from sandbox.linux.run.run import Run
 from tests.soak.counting import Held, look, memory, settled
 
 if TYPE_CHECKING:

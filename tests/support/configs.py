@@ -6,15 +6,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vxconf.diagnostics import Unreadable
-from vxconf.document import parse
-from vxconf.validate import validate
+from vxconf.diagnostics.diagnostic import Unreadable
+from vxconf.document.parse import parse
+from vxconf.validate.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from vxconf.diagnostics import Diagnostic
-    from vxconf.document import Document
+    from vxconf.diagnostics.diagnostic import Diagnostic
+    from vxconf.document.parse import Document
 
 CONFIGS = Path(__file__).resolve().parents[2] / "fixtures" / "configs"
 INVALID = sorted(p for p in (CONFIGS / "invalid").iterdir() if not p.name.endswith(".errors.txt"))

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox.contract import ResolvedSandboxConfig
-from sandbox.facts import HostFacts
-from sandbox.host import HostFiles
-from sandbox.macos.tools import Tools
-from sandbox.request import build
+from sandbox.base.host_facts import HostFacts
+from sandbox.contract.config import ResolvedSandboxConfig
+from sandbox.machine.ask_facts import HostFiles
+from sandbox.macos.system_tools import Tools
+from sandbox.request.build import build
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from sandbox.options import Signalled
-    from sandbox.request import Request
+    from sandbox.contract.run_options import Signalled
+    from sandbox.request.build import Request
 
 _EXEC = """#!{python} -IS
 import json, os, re, signal, sys

@@ -6,17 +6,17 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
-from sandbox.network.front import Front
-from sandbox.network.interfaces import own_addresses
-from sandbox.network.loop import Loop
-from sandbox.network.policy import Policy, Upstream
-from sandbox.network.services import DNS_PORT, HTTP_PORT, LOOPBACK, SOCKS_PORT
+from sandbox.proxy.io.event_loop import Loop
+from sandbox.proxy.io.interfaces import own_addresses
+from sandbox.proxy.policy.policy import Policy, Upstream
+from sandbox.proxy.policy.service_addresses import DNS_PORT, HTTP_PORT, LOOPBACK, SOCKS_PORT
+from sandbox.proxy.proxy import Front
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from sandbox.network.dial import Address
-    from sandbox.network.poller import Poller
+    from sandbox.proxy.io.dialler import Address
+    from sandbox.proxy.io.event_poller import Poller
 
 SECONDS = 30.0
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sandbox import globs, paths
-from sandbox.host import HostFiles
+from sandbox.base import globs, paths
+from sandbox.machine.ask_facts import HostFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,10 +10,10 @@ import random
 import sys
 from pathlib import Path
 
-from vxconf.checking import PLATFORMS, _block, _references
-from vxconf.cli.check import Checker
-from vxconf.diagnostics import Diagnostic, in_order
-from vxconf.workspace import Workspace, load
+from vxconf.cli.commands.check import Checker
+from vxconf.diagnostics.diagnostic import Diagnostic, in_order
+from vxconf.workspace.check_files import PLATFORMS, _block, _references
+from vxconf.workspace.workspace import Workspace, load
 
 _READS = (
     *(

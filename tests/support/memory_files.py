@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from sandbox.facts import Kind
+from sandbox.base.host_facts import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sandbox.linux.messages import Base, Failed, Spec
-from sandbox.planning.names import Granted
-from sandbox.planning.ops import Bind, Cover, Name, Names, Origin, ReadOnlyRoot, Way
-from sandbox.running import Attempt
-from sandbox.session import Session
-from sandbox.streams import Stream
-from sandbox.tools import find_bwrap
+from sandbox.linux.run.attempt import Attempt
+from sandbox.machine.find_tools import find_bwrap
+from sandbox.planning.name_grants import Granted
+from sandbox.planning.operations import Bind, Cover, Name, Names, Origin, ReadOnlyRoot, Way
+from sandbox.session.session import Session
+from sandbox.terminal.output_stream import Stream
 
 if TYPE_CHECKING:
-    from sandbox.contract import Access
-    from sandbox.planning.ops import Operation
+    from sandbox.contract.results import Access
+    from sandbox.planning.operations import Operation
 
 _WHY = Origin(reason="a test")
 

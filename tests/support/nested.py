@@ -50,7 +50,7 @@ _MAIN = "from tests.support.nested import main; main()"
 
 def main() -> None:
     """What runs in the container."""
-    from sandbox import Ready, ResolvedSandboxConfig, Session  # noqa: PLC0415  loaded there alone
+    from sandbox import Ready, ResolvedSandboxConfig, Session
 
     root, runs, server = json.load(sys.stdin)
     project = f"{root}/p"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sandbox.contract import ResolvedSandboxConfig
-from sandbox.facts import HostFacts
-from sandbox.planning.linux import plan
-from sandbox.request import build
+from sandbox.base.host_facts import HostFacts
+from sandbox.contract.config import ResolvedSandboxConfig
+from sandbox.planning.linux_plan import plan
+from sandbox.request.build import build
 
 if TYPE_CHECKING:
-    from sandbox.facts import Files
-    from sandbox.planning.model import Plan
-    from sandbox.request import Request
+    from sandbox.base.host_facts import Files
+    from sandbox.planning.plan import Plan
+    from sandbox.request.build import Request
 
 HOME = "/home/mel"
 TEMP_ROOT = "/tmp/vx-1000"

@@ -10,7 +10,7 @@ import termios
 import threading
 from typing import TYPE_CHECKING, Any
 
-from sandbox.screens import resize
+from sandbox.terminal.terminal_modes import resize
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from sandbox import globs, paths
-from sandbox import request as requests
-from sandbox.contract import ResolvedSandboxConfig
-from sandbox.errors import RequestRefused
-from sandbox.facts import HostFacts
-from sandbox.host import HostFiles
-from sandbox.planning import linux
+from sandbox.base import globs, paths
+from sandbox.base.host_facts import HostFacts
+from sandbox.contract.config import ResolvedSandboxConfig
+from sandbox.contract.errors import RequestRefused
+from sandbox.machine.ask_facts import HostFiles
+from sandbox.planning import linux_plan as linux
+from sandbox.request import build as requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sandbox.planning.model import Plan
-    from sandbox.request import Request
+    from sandbox.planning.plan import Plan
+    from sandbox.request.build import Request
 
 #: Where the project is in the workspace.
 PROJECTS = ("", "apps/shop")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from vxconf.document import parse
-from vxconf.validate import validate
+from vxconf.document.parse import parse
+from vxconf.validate.validate import validate
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").rglob("*.md"))]

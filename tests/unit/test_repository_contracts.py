@@ -19,8 +19,8 @@ CONTRACTS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="ut
 PLANTED = {
     "packages": [("sandbox/paths.py", "import vxconf")],
     "engine-rooms": [
-        ("sandbox/paths.py", "import sandbox.request"),
-        ("sandbox/contract.py", "import sandbox.errors"),
+        ("sandbox/paths.py", "import sandbox.request.build"),
+        ("sandbox/contract.py", "import sandbox.contract.errors"),
         ("sandbox/nowhere.py", ""),
     ],
     "engine-pure": [
@@ -30,13 +30,13 @@ PLANTED = {
     ],
     "engine-codecs": [
         ("sandbox/linux/fuse.py", "import socket"),
-        ("sandbox/linux/bpf.py", "import sandbox.linux.kernel"),
+        ("sandbox/linux/bpf.py", "import sandbox.linux.kernel.kernel_calls"),
     ],
     "engine-light": [("sandbox/linux/warden.py", "import asyncio"), ("sandbox/planning/ops.py", "import tempfile")],
     "engine-alone": [("sandbox/session.py", "import typer"), ("sandbox/host.py", "import platformdirs")],
-    "service-rooms": [("vxconf/model.py", "import vxconf.normalize"), ("vxconf/nowhere.py", "")],
+    "service-rooms": [("vxconf/model.py", "import vxconf.resolve.normalize"), ("vxconf/nowhere.py", "")],
     "service-pure": [("vxconf/document.py", "import os"), ("vxconf/normalize.py", "import subprocess")],
-    "service-contract": [("vxconf/normalize.py", "import sandbox.session")],
+    "service-contract": [("vxconf/normalize.py", "import sandbox.session.session")],
     "service-typer": [("vxconf/report.py", "import typer")],
 }
 

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vxconf.options import Arguments
+    from vxconf.cli.arguments import Arguments
 
 OK, FOUND, USAGE, NOT_RUN = 0, 1, 2, 125
 
@@ -42,7 +42,7 @@ def dispatch(name: str, arguments: Arguments) -> int:
         os.getcwd()
     except OSError:
         raise UsageError("the working directory is gone: go to another one") from None
-    room = __import__(f"vxconf.cli.{name}", fromlist=["main"])
+    room = __import__(f"vxconf.cli.commands.{name}", fromlist=["main"])
     main: Callable[[Arguments], int] = room.main
     return main(arguments)
 

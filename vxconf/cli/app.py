@@ -1,4 +1,4 @@
-"""Typer's commands, built from the table in `vxconf.options`."""
+"""Typer's commands, built from the table in `vxconf.cli.arguments`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from vxconf import __version__
 from vxconf.cli import dispatch, out
-from vxconf.options import COMMANDS, DIRECTORY, Arguments, Command, Option, Positional
+from vxconf.cli.arguments import COMMANDS, DIRECTORY, Arguments, Command, Option, Positional
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 sys.path.insert(0, sys.argv[1])
-from sandbox.linux.numbers import ARCHITECTURES
+from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NUMBERS = ARCHITECTURES[platform.machine()].numbers

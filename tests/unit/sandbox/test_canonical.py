@@ -8,9 +8,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from sandbox.canonical import from_dict, from_json, to_dict, to_json
-from sandbox.contract import Ignore, ResolvedSandboxConfig
-from sandbox.errors import RequestRefused
+from sandbox.contract.config import Ignore, ResolvedSandboxConfig
+from sandbox.contract.errors import RequestRefused
+from sandbox.wire.config_json import from_dict, from_json, to_dict, to_json
 
 SCHEMA = Path(__file__).resolve().parents[3] / "schema" / "resolved.schema.json"
 

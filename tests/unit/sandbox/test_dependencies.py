@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sandbox.dependencies import Withheld
+from sandbox.request.linked_packages import Withheld
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import HOME, request
 
 if TYPE_CHECKING:
-    from sandbox.request import Request
+    from sandbox.request.build import Request
 
 WS = (
     "/ws/.git/HEAD",

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from sandbox.domains import Pattern, PatternRefused, canonical_name, check_pattern
+from sandbox.base.host_patterns import Pattern, PatternRefused, canonical_name, check_pattern
 
 BOTH = [
     ("example.org", "example.org"),
@@ -100,7 +100,7 @@ def test_a_pattern_is_its_parts() -> None:
 
 def test_the_grammar_needs_no_socket() -> None:
     code = (
-        "import sys; from sandbox.domains import check_pattern; check_pattern('[::1]:443', allow=True);"
+        "import sys; from sandbox.base.host_patterns import check_pattern; check_pattern('[::1]:443', allow=True);"
         "assert not {'socket', 'subprocess', 'ssl'} & set(sys.modules)"
     )
     subprocess.run(
@@ -109,6 +109,6 @@ def test_the_grammar_needs_no_socket() -> None:
 
 
 def _root() -> str:
-    from pathlib import Path  # noqa: PLC0415  for this one line
+    from pathlib import Path
 
     return str(Path(__file__).resolve().parents[3])

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from sandbox import Session
-from sandbox.contract import ResolvedSandboxConfig
-from sandbox.endpoints import judge
-from sandbox.errors import RequestRefused
+from sandbox.contract.config import ResolvedSandboxConfig
+from sandbox.contract.errors import RequestRefused
+from sandbox.request.network_grants import judge
 
 
 def config(**fields: Any) -> ResolvedSandboxConfig:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.contract import Intent
-from sandbox.executed import DIRECTORIES, FILES, Executed, existing
-from sandbox.planning.ops import Bind
+from sandbox.contract.intents import Intent
+from sandbox.planning.operations import Bind
+from sandbox.request.protected_names import DIRECTORIES, FILES, Executed, existing
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import planned
 

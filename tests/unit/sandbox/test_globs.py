@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import globs
-from sandbox.errors import Refusal
-from sandbox.host import HostFiles
+from sandbox.base import globs
+from sandbox.contract.errors import Refusal
+from sandbox.machine.ask_facts import HostFiles
 from tests.support.memory_files import MemoryFiles
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def test_any_name_can_be_granted_and_hit_on_a_real_file_system(tmp_path: Path, n
 def test_the_libraries_load_only_for_braces_and_wildcards() -> None:
     program = """
 import sys
-from sandbox import globs
+from sandbox.base import globs
 globs.named_path("/ws/lib/"), globs.matcher(["/a/b/**"])("/a/b"), globs.has_wildcard("/a"), globs.escape("/a*")
 assert not {"wcmatch", "bracex"} & set(sys.modules), "loaded too early"
 globs.expand_braces("{a,b}"), globs.matcher(["*.x"])

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox import keys
-from sandbox.contract import Ignore, ResolvedSandboxConfig
+from sandbox.contract.config import Ignore, ResolvedSandboxConfig
+from sandbox.request import cache_key as keys
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import request
 

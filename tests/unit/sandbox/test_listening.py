@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pytest
 
-from sandbox import listening
-from sandbox.listening import listens
-from sandbox.streams import TAIL_LIMIT, Stream
+from sandbox.machine import listening_ports as listening
+from sandbox.machine.listening_ports import listens
+from sandbox.terminal.output_stream import TAIL_LIMIT, Stream
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import pickle
 
 import pytest
 
-from sandbox import globs
-from sandbox.linux.masktree import MaskTree
-from sandbox.planning.names import Granted
-from sandbox.planning.ops import Bind, Cover, Name, Names, Origin
+from sandbox.base import globs
+from sandbox.linux.mask.mask_tree import MaskTree
+from sandbox.planning.name_grants import Granted
+from sandbox.planning.operations import Bind, Cover, Name, Names, Origin
 
 O = Origin(reason="test")  # noqa: E741  one letter keeps the plans below readable
 GRANTED = Granted(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox import namespaces
-from sandbox.namespaces import APPARMOR, Said, refusal
+from sandbox.machine import namespaces
+from sandbox.machine.namespaces import APPARMOR, Said, refusal
 
 _SETFCAP = 1 << 31
 _CLONE = "/proc/sys/kernel/unprivileged_userns_clone"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from sandbox.contract.results import Violation
 from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
-from sandbox.judge.verdict import Judge
+from sandbox.judge.judge import Judge
 from sandbox.linux.messages import Failed, Finished, Started
-from sandbox.outcome import settle
-from sandbox.planning.model import Plan
-from sandbox.results import Violation
-from sandbox.running import Report
+from sandbox.linux.run.attempt import Report
+from sandbox.planning.plan import Plan
+from sandbox.run.settle import settle
 
 BOUNDARY = Boundary(
     plan=Plan(operations=(), workspace="/ws", project="/ws/p"),

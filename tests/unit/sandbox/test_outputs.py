@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox import globs, outputs
-from sandbox.errors import Refusal
+from sandbox.base import globs
+from sandbox.contract.errors import Refusal
+from sandbox.request import task_outputs as outputs
 from tests.support.memory_files import MemoryFiles
 
 LIB = "/ws/libs/money"

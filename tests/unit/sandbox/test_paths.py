@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import paths
-from sandbox.host import HostFiles
+from sandbox.base import paths
+from sandbox.machine.ask_facts import HostFiles
 from tests.support.memory_files import MemoryFiles
 
 if TYPE_CHECKING:

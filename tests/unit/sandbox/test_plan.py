@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sandbox.contract import Reach
-from sandbox.errors import RequestRefused
-from sandbox.facts import HostFacts
-from sandbox.globs import escape
-from sandbox.planning.ops import Bind, Cover, Empty, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
+from sandbox.base.globs import escape
+from sandbox.base.host_facts import HostFacts
+from sandbox.contract.config import Reach
+from sandbox.contract.errors import RequestRefused
+from sandbox.planning.operations import Bind, Cover, Empty, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import HOME, planned
 
 if TYPE_CHECKING:
-    from sandbox.planning.model import Plan
+    from sandbox.planning.plan import Plan
 
 HIDDEN, READ, WRITE = Reach.HIDDEN, Reach.READ, Reach.WRITE
 

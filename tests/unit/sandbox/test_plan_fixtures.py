@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.errors import RequestRefused
-from sandbox.planning.ops import shown
+from sandbox.contract.errors import RequestRefused
+from sandbox.planning.operations import shown
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import planned
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.contract import Reach
-from sandbox.errors import RequestRefused
-from sandbox.planning import linux
-from sandbox.planning.ops import Absent, Bind, Cover, Held, Link, Make, Names, Seal
+from sandbox.contract.config import Reach
+from sandbox.contract.errors import RequestRefused
+from sandbox.planning import linux_plan as linux
+from sandbox.planning.operations import Absent, Bind, Cover, Held, Link, Make, Names, Seal
 from tests.support.memory_files import MemoryFiles as Memory
 from tests.support.plans import FACTS, request
 
 if TYPE_CHECKING:
-    from sandbox.planning.model import Plan
+    from sandbox.planning.plan import Plan
 
 SHOP = "/ws/apps/shop"
 

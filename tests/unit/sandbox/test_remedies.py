@@ -6,14 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import sandbox
-from sandbox.contract import DenialClass, Fix, FixPaths, ResolvedSandboxConfig, RunResult, Violation
-from sandbox.facts import HostFacts
-from sandbox.outputs import Declared, anchored
-from sandbox.request import Request
-from sandbox.walls import Wall
+from sandbox.base.host_facts import HostFacts
+from sandbox.contract.config import ResolvedSandboxConfig
+from sandbox.contract.results import DenialClass, Fix, FixPaths, RunResult, Violation
+from sandbox.request.build import Request
+from sandbox.request.task_outputs import Declared, anchored
+from sandbox.request.walls import Wall
 
 if TYPE_CHECKING:
-    from sandbox.results import ViolationKind
+    from sandbox.contract.results import ViolationKind
 
 P = "/ws/apps/shop"
 REQUEST = Request(

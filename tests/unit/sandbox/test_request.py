@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 
-from sandbox import refusals, stores
-from sandbox.contract import Ignore, ResolvedSandboxConfig
-from sandbox.errors import RequestRefused
-from sandbox.facts import HostFacts
-from sandbox.request import Implied, build
+from sandbox.base.host_facts import HostFacts
+from sandbox.contract import refusal_codes as refusals
+from sandbox.contract.config import Ignore, ResolvedSandboxConfig
+from sandbox.contract.errors import RequestRefused
+from sandbox.request import credentials as stores
+from sandbox.request.build import Implied, build
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import FACTS, HOME, request
-from vxconf.codes import CODES
+from vxconf.diagnostics.codes import CODES
 
 WORKSPACE = (
     "/ws/.git/HEAD",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.sockets import asked_everywhere, control
+from sandbox.base.known_sockets import asked_everywhere, control
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import staging
-from sandbox.errors import NotStarted
+from sandbox.contract.errors import NotStarted
+from sandbox.scratch import staging_area as staging
 
 if TYPE_CHECKING:
     from pathlib import Path

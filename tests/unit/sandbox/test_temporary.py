@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import temporary
-from sandbox.errors import NotStarted
+from sandbox.contract.errors import NotStarted
+from sandbox.scratch import task_tmpdir as temporary
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _DIES = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from sandbox import temporary
+from sandbox.scratch import task_tmpdir as temporary
 made = temporary.make(sys.argv[2])
 open(made.path + "/file", "w").close()
 if sys.argv[3] == "locked up":

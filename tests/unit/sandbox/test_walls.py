@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox import walls
+from sandbox.request import walls
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import HOME, request
 

@@ -10,10 +10,10 @@ import pytest
 
 import vxconf
 from tests.conftest import Link, Tree, make_tree
-from vxconf.checking import check_project, workspace_diagnostics
+from vxconf.workspace.check_files import check_project, workspace_diagnostics
 
 if TYPE_CHECKING:
-    from vxconf.diagnostics import Diagnostic
+    from vxconf.diagnostics.diagnostic import Diagnostic
 
 Factory = Callable[[Tree], Path]
 

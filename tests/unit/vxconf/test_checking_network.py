@@ -9,7 +9,7 @@ import pytest
 
 import vxconf
 from tests.conftest import Tree
-from vxconf.checking import check_project
+from vxconf.workspace.check_files import check_project
 
 Factory = Callable[[Tree], Path]
 

@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 
 from tests.conftest import REPOSITORY, Link, Tree, make_tree
-from vxconf import schema
+from vxconf.schema import schema_files as schema
 
 Factory = Callable[[Tree], Path]
 
@@ -247,7 +247,7 @@ def test_a_reader_that_goes_away_is_no_error(root: Path) -> None:
 
 
 _MISTAKEN = """
-import sys, vxconf.checking as c
+import sys, vxconf.workspace.check_files as c
 def boom(*a): raise RuntimeError('planted\\nsecond line')
 c.check_project = boom
 from vxconf.__main__ import main
@@ -295,7 +295,7 @@ def test_an_unforeseen_mistake_is_written_down_for_its_user_alone(root: Path, ho
 
 def test_a_machine_without_memory_is_no_mistake_of_ours(root: Path) -> None:
     program = (
-        "import sys, vxconf.checking as c\n"
+        "import sys, vxconf.workspace.check_files as c\n"
         "c.check_project = lambda *_: bytearray(1 << 62)\n"
         "from vxconf.__main__ import main\n"
         "sys.exit(main(sys.argv[1:]))\n"
@@ -351,7 +351,7 @@ def test_an_interrupt_is_130(root: Path) -> None:
     program = "import os, signal\nos.kill(os.getppid(), signal.SIGINT)\nimport time; time.sleep(1)"
     (root / "apps" / "shop" / "stop.py").write_text(program)
     code = (
-        "import sys, os, signal, vxconf.checking as c\n"
+        "import sys, os, signal, vxconf.workspace.check_files as c\n"
         "c.check_project = lambda *a: os.kill(os.getpid(), signal.SIGINT) or ()\n"
         "from vxconf.__main__ import main\nsys.exit(main(['check']))\n"
     )

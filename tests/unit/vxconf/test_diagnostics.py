@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from vxconf import diagnostics
-from vxconf.codes import CODES, Code, Severity, Stage
-from vxconf.diagnostics import Diagnostic, FieldPath, Place, Unreadable, dotted, in_order, quoted
+from vxconf.diagnostics import diagnostic as diagnostics
+from vxconf.diagnostics.codes import CODES, Code, Severity, Stage
+from vxconf.diagnostics.diagnostic import Diagnostic, FieldPath, Place, Unreadable, dotted, in_order, quoted
 
 
 def diagnostic(line: int, column: int, code: str = "VX101") -> Diagnostic:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.configs import judge
-from vxconf import docgen
-from vxconf.codes import CODES, Severity, Stage
-from vxconf.document import parse
-from vxconf.validate import validate_workspace
+from vxconf.diagnostics.codes import CODES, Severity, Stage
+from vxconf.document.parse import parse
+from vxconf.schema import generate as docgen
+from vxconf.validate.validate import validate_workspace
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 _BLOCK = re.compile(r"^```(?P<language>toml|json|jsonc)(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -75,11 +75,11 @@ def test_generated_file_is_fresh(name: str) -> None:
 
 def test_a_changed_schema_makes_a_validator_stale() -> None:
     text = (REPOSITORY / "vxconf" / "_validator.py").read_text("utf-8")
-    assert docgen.fresh("vxconf/_validator.py", text)
-    assert not docgen.fresh("vxconf/_validator.py", text.replace("65535", "65536"))
+    assert docgen.fresh("vxconf/schema/_validator.py", text)
+    assert not docgen.fresh("vxconf/schema/_validator.py", text.replace("65535", "65536"))
     other = re.sub(r"by fastjsonschema \S+", "by fastjsonschema 0.0.1", text)
-    assert docgen.fresh("vxconf/_validator.py", other + "# laid out otherwise\n")
-    assert not docgen.fresh("vxconf/_validator.py", re.sub(r"sha256 \S+", "sha256 0", other))
+    assert docgen.fresh("vxconf/schema/_validator.py", other + "# laid out otherwise\n")
+    assert not docgen.fresh("vxconf/schema/_validator.py", re.sub(r"sha256 \S+", "sha256 0", other))
 
 
 def test_the_command_checks_and_refuses_what_it_does_not_know() -> None:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.configs import judge
-from vxconf.diagnostics import Place, Unreadable
-from vxconf.document import MAX_BYTES, MAX_DEPTH, NotFinite, parse, place_at
+from vxconf.diagnostics.diagnostic import Place, Unreadable
+from vxconf.document.parse import MAX_BYTES, MAX_DEPTH, NotFinite, parse, place_at
 
 if TYPE_CHECKING:
-    from vxconf.diagnostics import Diagnostic
+    from vxconf.diagnostics.diagnostic import Diagnostic
 
 
 def refusal(raw: bytes, file: str = "vx.toml") -> Diagnostic:

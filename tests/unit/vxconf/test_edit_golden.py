@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vxconf.document import parse
-from vxconf.edit import with_entries
+from vxconf.document.parse import parse
+from vxconf.edit.add_entries import with_entries
 
 EDITS = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists()) / "fixtures" / "edits"
 CASES = sorted(path for path in EDITS.iterdir() if ".after" not in path.name)

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from tests.conftest import REPOSITORY
-from vxconf import edit_toml
-from vxconf.edit import Uneditable, with_entries
+from vxconf.edit import toml_edits as edit_toml
+from vxconf.edit.add_entries import Uneditable, with_entries
 
 READ = ("tasks", "t", "exec", "sandbox", "allow", "read")
 _HEAD = "[tasks.t.exec.sandbox.allow]\n"
@@ -80,8 +80,8 @@ def test_lines_of_both_ends_keep_theirs() -> None:
 
 def test_tomlkit_is_loaded_only_once_a_file_is_edited() -> None:
     script = (
-        "import sys, vxconf.fixing, vxconf.cli.run, vxconf.cli.explain\n"
-        "from vxconf.edit import with_entries\n"
+        "import sys, vxconf.run.apply_fix, vxconf.cli.commands.run, vxconf.cli.commands.explain\n"
+        "from vxconf.edit.add_entries import with_entries\n"
         "assert 'tomlkit' not in sys.modules\n"
         f"with_entries(b'[tasks.t]', file='vx.toml', additions={{{READ!r}: ['n']}})\n"
         "assert 'tomlkit' in sys.modules\n"

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-from sandbox import stores
+from sandbox.request import credentials as stores
 from tests.conftest import REPOSITORY, Link, Tree, make_tree
-from vxconf import schema
-from vxconf.cli import explain, resolve
+from vxconf.cli.commands import explain, resolve
+from vxconf.schema import schema_files as schema
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vxconf.options import Arguments
+    from vxconf.cli.arguments import Arguments
 
 _EXPLAIN = sorted((REPOSITORY / "fixtures" / "explain").glob("*.toml"))
 _RESOLVED = sorted((REPOSITORY / "fixtures" / "resolved").glob("*.toml"))

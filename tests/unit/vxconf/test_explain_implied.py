@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import Link, make_tree
-from vxconf.cli import explain
+from vxconf.cli.commands import explain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import Tree
-    from vxconf.options import Arguments
+    from vxconf.cli.arguments import Arguments
 
 _BUILD = (
     '[tasks.build]\ncache = {{}}\ndependsOn = [{needs}]\n[tasks.build.exec]\ncommand = "x"\nsandbox = {{ {block} }}\n'

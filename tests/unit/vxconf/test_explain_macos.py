@@ -9,16 +9,16 @@ import pytest
 
 import sandbox
 import vxconf
-from sandbox.planning.macos_model import MacPlan
+from sandbox.planning.macos.profile_rules import MacPlan
 from tests.support.seatbelt import Profile, read
-from vxconf.cli import explain
+from vxconf.cli.commands import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.conftest import Tree
-    from vxconf.options import Arguments
+    from vxconf.cli.arguments import Arguments
 
     Factory = Callable[[Tree], Path]
 

@@ -12,8 +12,8 @@ import pytest
 
 from tests.conftest import REPOSITORY, Tree
 from vxconf.cli import app
-from vxconf.fastpath import check_arguments
-from vxconf.options import COMMANDS, Arguments
+from vxconf.cli.arguments import COMMANDS, Arguments
+from vxconf.cli.fastpath import check_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ _HEAVY = (
     *("jsonschema", "rich", "typer", "click", "asyncio", "subprocess", "tempfile", "pathlib", "argparse", "inspect"),
     # each of them a part of a start that can be measured
     *("typing", "re", "enum", "functools", "collections", "contextlib", "importlib", "dataclasses", "tomllib", "json"),
-    "vxconf.codes.table",
+    "vxconf.diagnostics.codes.table",
 )
 
 
@@ -51,7 +51,9 @@ def test_a_healthy_file_is_checked_without_the_heavy_libraries(workspace_factory
     assert status == "0"
     assert [name for name in _HEAVY if name in loaded] == []
     assert [
-        name for name in loaded if name.startswith(("tree_sitter", "wcmatch", "vxconf.report", "vxconf.places"))
+        name
+        for name in loaded
+        if name.startswith(("tree_sitter", "wcmatch", "vxconf.diagnostics.render", "vxconf.document.spans"))
     ] == []
 
 

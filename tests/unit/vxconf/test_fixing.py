@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 import vxconf
-from sandbox.contract import Fix, FixInputs, FixPaths
+from sandbox.contract.results import Fix, FixInputs, FixPaths
 from tests.conftest import Link
-from vxconf import fixing
-from vxconf.fixing import Unfixed, apply
-from vxconf.outcome import changed
+from vxconf.run import apply_fix as fixing
+from vxconf.run.apply_fix import Unfixed, apply
+from vxconf.run.report import changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.conftest import Tree
-    from vxconf.tasks import Task
+    from vxconf.workspace.task import Task
 
     Factory = Callable[[Tree], Path]
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from vxconf.model import FileModel, as_data
-from vxconf.normalize import normalize
+from vxconf.resolve.normalize import normalize
+from vxconf.resolve.task_model import FileModel, as_data
 
 _EVERY_FIELD = {
     "name": "@acme/shop",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import vxconf
-from sandbox.contract import Fix, FixInputs, FixPaths, Hint, RunResult, Violation
-from vxconf.outcome import as_dict, report
+from sandbox.contract.results import Fix, FixInputs, FixPaths, Hint, RunResult, Violation
+from vxconf.run.report import as_dict, report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.conftest import Tree
-    from vxconf.tasks import Task
+    from vxconf.workspace.task import Task
 
     Factory = Callable[[Tree], Path]
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import vxconf
-from sandbox.contract import Fix, FixInputs, FixPaths, Hint, Protections, RunResult, Violation
-from vxconf.edit import Change
-from vxconf.outcome import as_dict, changed, report
+from sandbox.contract.results import Fix, FixInputs, FixPaths, Hint, Protections, RunResult, Violation
+from vxconf.edit.add_entries import Change
+from vxconf.run.report import as_dict, changed, report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.results import DenialClass, ViolationKind
+    from sandbox.contract.results import DenialClass, ViolationKind
     from tests.conftest import Tree
 
 REPORTS = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists()) / "fixtures" / "reports"

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.configs import documents
-from vxconf.diagnostics import Place
-from vxconf.document import parse
-from vxconf.places import locate
+from vxconf.diagnostics.diagnostic import Place
+from vxconf.document.parse import parse
+from vxconf.document.spans import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vxconf.diagnostics import FieldPath
-    from vxconf.document import Document
+    from vxconf.diagnostics.diagnostic import FieldPath
+    from vxconf.document.parse import Document
 
 TOML = '''\
 name = "é"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import Link, Tree, make_tree
-from vxconf.members import members
-from vxconf.projects import Projects, TooManyDirectories
-from vxconf.roots import RootFinder
+from vxconf.workspace.members import members
+from vxconf.workspace.projects import Projects, TooManyDirectories
+from vxconf.workspace.root import RootFinder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

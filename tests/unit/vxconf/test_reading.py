@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vxconf.reading import Missing, ReadError, TooLarge, read
+from vxconf.document.read_file import Missing, ReadError, TooLarge, read
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from vxconf import report
-from vxconf.diagnostics import Diagnostic, Place, Severity
-from vxconf.sarif import sarif
+from vxconf.diagnostics import render as report
+from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity
+from vxconf.diagnostics.sarif import sarif
 
 _SCHEMA = json.loads((Path(__file__).parents[2] / "data" / "sarif-2.1.0.schema.json").read_text())
 

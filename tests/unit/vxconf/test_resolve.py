@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.contract import ResolvedSandboxConfig
+from sandbox.contract.config import ResolvedSandboxConfig
 from tests.support.memory_files import MemoryFiles
-from vxconf.normalize import normalize
-from vxconf.resolve import Resolution, Surroundings, resolve
+from vxconf.resolve.normalize import normalize
+from vxconf.resolve.resolve import Resolution, Surroundings, resolve
 
 _FILES = MemoryFiles.of(
     "/ws/base.toml",

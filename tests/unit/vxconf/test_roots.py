@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import Tree, make_tree
-from vxconf.roots import RootFinder
+from vxconf.workspace.root import RootFinder
 
 if TYPE_CHECKING:
     from pathlib import Path

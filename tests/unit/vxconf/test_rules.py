@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from sandbox.environment import RESERVED
+from sandbox.base.environment import RESERVED
 from tests.support.configs import judge
-from vxconf.nearest import Nearest
-from vxconf.rules import RULES, view
-from vxconf.rules.sandbox import unclosed
+from vxconf.suggest import Nearest
+from vxconf.validate.rules import RULES, view
+from vxconf.validate.rules.sandbox_rules import unclosed
 
 
 def codes(text: str, file: str = "vx.toml") -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema import Draft7Validator
 
-from vxconf import schema
+from vxconf.schema import schema_files as schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -137,11 +137,12 @@ def test_schema_text_is_laid_out_as_the_repository_lays_json_out(name: schema.Na
 def test_judging_a_healthy_file_loads_no_schema_library() -> None:
     code = (
         "import sys\n"
-        "from vxconf.document import parse\n"
-        "from vxconf.validate import validate\n"
+        "from vxconf.document.parse import parse\n"
+        "from vxconf.validate.validate import validate\n"
         'raw = b\'[tasks.a.exec]\\ncommand = "x"\\nsandbox.allow.network = ["pypi.org"]\\n\'\n'
         "assert validate(parse(raw, file='vx.toml')) == ()\n"
-        "heavy = {'jsonschema', 'fastjsonschema', 'tree_sitter', 'rich', 'typer', 'difflib', 'vxconf.codes.table'}\n"
+        "heavy = {'jsonschema', 'fastjsonschema', 'tree_sitter', 'rich', 'typer', 'difflib', "
+        "'vxconf.diagnostics.codes.table'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

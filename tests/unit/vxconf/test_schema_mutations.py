@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.configs import documents
-from vxconf import schema
-from vxconf.complaints import complain
-from vxconf.rules import RULES, view
+from vxconf.schema import schema_files as schema
+from vxconf.validate.rules import RULES, view
+from vxconf.validate.schema_errors import complain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from vxconf.findings import Finding
-    from vxconf.rules import FileView
+    from vxconf.validate.finding import Finding
+    from vxconf.validate.rules import FileView
 
 _CONSTRAINTS = frozenset(
     {

@@ -12,8 +12,8 @@ from tests.conftest import REPOSITORY
 
 _HEAD = """
 import os, resource, signal, sys
-from vxconf.cli import sharing
-from vxconf.cli.sharing import shared
+from vxconf.cli import workers as sharing
+from vxconf.cli.workers import shared
 first = os.getpid()
 def mine(): return os.getpid() == first
 """

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from vxconf import schema
-from vxconf.complaints import complain
-from vxconf.document import parse
-from vxconf.validate import validate_workspace
+from vxconf.document.parse import parse
+from vxconf.schema import schema_files as schema
+from vxconf.validate.schema_errors import complain
+from vxconf.validate.validate import validate_workspace
 
 
 def said(text: str) -> list[str]:

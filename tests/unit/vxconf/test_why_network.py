@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import make_tree
-from vxconf.cli import explain
+from vxconf.cli.commands import explain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vxconf.options import Arguments
+    from vxconf.cli.arguments import Arguments
 
 NETWORKED = """\
 [tasks.build.exec]

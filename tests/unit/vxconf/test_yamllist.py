@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from ruamel.yaml import YAML
 
-from vxconf.yamllist import NotAList, top_level_list
+from vxconf.workspace.pnpm_yaml import NotAList, top_level_list
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox.contract import Access, Ignore, Intent, Violation
-from sandbox.dependencies import Withheld
+from sandbox.contract.config import Ignore
+from sandbox.contract.intents import Intent
+from sandbox.contract.results import Access, Violation
 from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
-from sandbox.judge.verdict import Judge
-from sandbox.planning.model import Plan
-from sandbox.planning.ops import Bind, Cover, Empty, Operation, Origin, ReadOnlyRoot, Seal, Way
-from sandbox.walls import Wall
+from sandbox.judge.judge import Judge
+from sandbox.planning.operations import Bind, Cover, Empty, Operation, Origin, ReadOnlyRoot, Seal, Way
+from sandbox.planning.plan import Plan
+from sandbox.request.linked_packages import Withheld
+from sandbox.request.walls import Wall
 
 P = "/ws/apps/shop"
 GRANT = Origin(field="allowRead[0]")

@@ -6,14 +6,16 @@ import dataclasses
 
 import pytest
 
-from sandbox.contract import Access, Hint, Ignore, Intent, Violation
+from sandbox.contract.config import Ignore
+from sandbox.contract.intents import Intent
+from sandbox.contract.results import Access, Hint, Violation
 from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
-from sandbox.judge.network import Connections, never_suggested
-from sandbox.judge.verdict import Judge
-from sandbox.network.policy import DENIED, NOT_ALLOWED
-from sandbox.planning.model import Plan
-from sandbox.planning.ops import Cover, Origin
+from sandbox.judge.judge import Judge
+from sandbox.judge.network_denials import Connections, never_suggested
+from sandbox.planning.operations import Cover, Origin
+from sandbox.planning.plan import Plan
+from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
 
 P = "/ws/apps/shop"
 

@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
-from sandbox.contract import Access, Hint, Intent
-from sandbox.dependencies import Withheld
-from sandbox.judge import passing
+from sandbox.contract.intents import Intent
+from sandbox.contract.results import Access, Hint
+from sandbox.judge import unstable_names as passing
 from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
-from sandbox.judge.verdict import Judge
-from sandbox.outputs import Declared, anchored
-from sandbox.planning.model import Plan
-from sandbox.planning.ops import Bind, Cover, Name, Operation, Origin, ReadOnlyRoot, Way
-from sandbox.walls import Wall
+from sandbox.judge.judge import Judge
+from sandbox.planning.operations import Bind, Cover, Name, Operation, Origin, ReadOnlyRoot, Way
+from sandbox.planning.plan import Plan
+from sandbox.request.linked_packages import Withheld
+from sandbox.request.task_outputs import Declared, anchored
+from sandbox.request.walls import Wall
 
 P = "/ws/apps/shop"
 GRANT, IMPLIED = Origin(field="allowWrite[0]"), Origin(reason="fixture")

@@ -13,15 +13,17 @@ from typing import Any
 
 import pytest
 
-from sandbox.contract import Access, Ignore, Intent
+from sandbox.contract.config import Ignore
+from sandbox.contract.intents import Intent
+from sandbox.contract.results import Access
 from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
-from sandbox.judge.verdict import Judge
-from sandbox.outputs import Declared, anchored
-from sandbox.planning import ops
-from sandbox.planning.model import Plan
-from sandbox.planning.ops import Operation, Origin
-from sandbox.walls import Wall
+from sandbox.judge.judge import Judge
+from sandbox.planning import operations as ops
+from sandbox.planning.operations import Operation, Origin
+from sandbox.planning.plan import Plan
+from sandbox.request.task_outputs import Declared, anchored
+from sandbox.request.walls import Wall
 
 ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
 CASES = sorted(p for p in (ROOT / "fixtures/accesses").glob("*.json") if not p.name.endswith(".expected.json"))

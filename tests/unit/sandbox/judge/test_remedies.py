@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from sandbox.contract import Access, Fix, Intent
+from sandbox.contract.intents import Intent
+from sandbox.contract.results import Access, Fix
 from sandbox.judge import spelling
 from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
-from sandbox.judge.verdict import Judge
-from sandbox.outputs import Declared, anchored
-from sandbox.planning.model import Plan
-from sandbox.planning.ops import Bind, Cover, Operation, Origin, ReadOnlyRoot
-from sandbox.walls import Wall
+from sandbox.judge.judge import Judge
+from sandbox.planning.operations import Bind, Cover, Operation, Origin, ReadOnlyRoot
+from sandbox.planning.plan import Plan
+from sandbox.request.task_outputs import Declared, anchored
+from sandbox.request.walls import Wall
 
 P = "/ws/apps/shop"
 IMPLIED = Origin(reason="fixture")

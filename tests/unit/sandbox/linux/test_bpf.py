@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.linux import bpf
+from sandbox.linux.kernel import bpf
 
 
 def test_an_instruction_is_eight_little_endian_bytes() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import struct
 
-from sandbox.linux import fuse
-from sandbox.linux.fuse import InitFlag, Op, Request
+from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel.fuse_protocol import InitFlag, Op, Request
 
 
 def test_replies_carry_their_length_and_the_request() -> None:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.linux.inflight import Inflight
-from sandbox.linux.numbers import ARCHITECTURES
+from sandbox.linux.connect.inflight_calls import Inflight
+from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from sandbox.linux.learning import looked_up
-from sandbox.planning.ops import Bind, Cover, Empty, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
+from sandbox.linux.inside.warm_dcache import looked_up
+from sandbox.planning.operations import Bind, Cover, Empty, Link, Make, Operation, Origin, ReadOnlyRoot, Seal, Way
 
 O = Origin(reason="test")  # noqa: E741  one letter keeps the plans below readable
 

@@ -5,10 +5,10 @@ import struct
 
 import pytest
 
-from sandbox.linux import fuse
-from sandbox.linux.fuse import Op, Request
-from sandbox.linux.masktree import ENOSYS, MaskTree, Seen
-from sandbox.planning.ops import Bind, Cover, Empty, Link, Make, Name, Operation, Origin, ReadOnlyRoot, Seal, Way
+from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel.fuse_protocol import Op, Request
+from sandbox.linux.mask.mask_tree import ENOSYS, MaskTree, Seen
+from sandbox.planning.operations import Bind, Cover, Empty, Link, Make, Name, Operation, Origin, ReadOnlyRoot, Seal, Way
 
 O = Origin(reason="test")  # noqa: E741  one letter keeps the plans below readable
 PLAN: tuple[Operation, ...] = (

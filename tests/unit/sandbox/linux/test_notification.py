@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from sandbox.linux import notification
-from sandbox.linux.notification import Malformed
+from sandbox.linux.kernel import seccomp_notification as notification
+from sandbox.linux.kernel.seccomp_notification import Malformed
 
 
 def record() -> bytes:

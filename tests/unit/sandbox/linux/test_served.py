@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.linux import fuse
-from sandbox.linux.fuse import Op, Request
-from sandbox.linux.masktree import MaskTree, Seen
-from sandbox.linux.served.files import Slow
-from sandbox.linux.served.nodes import FIRST, Place, Table
-from sandbox.linux.served.server import Server
-from sandbox.planning.names import Granted
-from sandbox.planning.ops import Bind, Cover, Name, Names, Operation, Origin
+from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel.fuse_protocol import Op, Request
+from sandbox.linux.mask.mask_tree import MaskTree, Seen
+from sandbox.linux.mask.served.inodes import FIRST, Place, Table
+from sandbox.linux.mask.served.open_files import Slow
+from sandbox.linux.mask.served.passthrough_server import Server
+from sandbox.planning.name_grants import Granted
+from sandbox.planning.operations import Bind, Cover, Name, Names, Operation, Origin
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.contract import Intent
-from sandbox.linux.numbers import X86_64
-from sandbox.linux.strace import parser as parsing
-from sandbox.linux.strace.parser import LINE_LIMIT, Parser
+from sandbox.contract.intents import Intent
+from sandbox.linux.kernel.syscall_numbers import X86_64
+from sandbox.linux.strace import trace_parser as parsing
+from sandbox.linux.strace.trace_parser import LINE_LIMIT, Parser
 
 if TYPE_CHECKING:
-    from sandbox.contract import Access
+    from sandbox.contract.results import Access
 
 MISSING = "= -1 ENOENT (No such file or directory)"
 ROFS = "= -1 EROFS (Read-only file system)"

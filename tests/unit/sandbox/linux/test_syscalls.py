@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.contract import Intent
-from sandbox.linux import syscalls
-from sandbox.linux.numbers import AARCH64, ARCHITECTURES, TABLE, X86_64, Architecture
-from sandbox.linux.syscalls import CALLS, Unreadable, follows, open_intent, parse_syscall_line
+from sandbox.contract.intents import Intent
+from sandbox.linux.kernel import syscall_table as syscalls
+from sandbox.linux.kernel.syscall_numbers import AARCH64, ARCHITECTURES, TABLE, X86_64, Architecture
+from sandbox.linux.kernel.syscall_table import CALLS, Unreadable, follows, open_intent, parse_syscall_line
 
 HEADERS = [
     Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sandbox.judge.boundary import Boundary
-from sandbox.judge.verdict import Judge
-from sandbox.linux.numbers import X86_64
-from sandbox.linux.strace.parser import Parser
+from sandbox.judge.judge import Judge
+from sandbox.linux.kernel.syscall_numbers import X86_64
+from sandbox.linux.strace.trace_parser import Parser
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import planned
 from tests.support.traces import COMMANDS, HOST, PROJECT, READ, WRITE
 
 if TYPE_CHECKING:
-    from sandbox.contract import Access
-    from sandbox.intents import Intent
+    from sandbox.contract.intents import Intent
+    from sandbox.contract.results import Access
 
 ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
 # every file, and every directory that holds one

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.linux.watching import Watching
+from sandbox.linux.kernel.descriptor_poll import Watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

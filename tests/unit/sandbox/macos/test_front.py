@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sandbox.contract import Ignore, RunResult
-from sandbox.macos import fronts
+from sandbox.contract.config import Ignore
+from sandbox.macos import proxy_handle as fronts
 from sandbox.macos.run import MacRun
-from sandbox.network.policy import Policy
+from sandbox.proxy.policy.policy import Policy
 from tests.support.fake_mac import FakeMac, Sessionless, mac_request
 from tests.support.fronts import SECONDS, Server, all_of, exactly, page
 from tests.support.seatbelt import Profile
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
     from pathlib import Path
+
+    from sandbox.contract.results import RunResult
 
 _CURL = "curl -sS --max-time 60 --noproxy ''"
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
@@ -259,7 +261,7 @@ def test_a_tunnel_moves_half_a_megabyte_each_way(mac: FakeMac, server: Server) -
 
 
 def _asking(target: str, name: str, password: str) -> bytes:
-    import base64  # noqa: PLC0415  here alone
+    import base64
 
     known = base64.b64encode(f"{name}:{password}".encode()).decode()
     return f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\nProxy-Authorization: basic {known}\r\n\r\n".encode()

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.intents import Intent
-from sandbox.macos.log import LINE_LIMIT, Denial, Lines, predicate
+from sandbox.contract.intents import Intent
+from sandbox.macos.denial_log import LINE_LIMIT, Denial, Lines, predicate
 
 RECORDED = (Path(__file__).parents[4] / "fixtures" / "seatbelt" / "session.ndjson").read_bytes()
 SHOP = "/Users/mel/ws/apps/shop"

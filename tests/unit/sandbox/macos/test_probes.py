@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import host, probing, session
-from sandbox.facts import HostFacts
-from sandbox.macos import probes, tools
+from sandbox.base.host_facts import HostFacts
+from sandbox.machine import ask_facts as host
+from sandbox.macos import probes
+from sandbox.macos import system_tools as tools
+from sandbox.session import doctor as probing
+from sandbox.session import session
 from tests.support.fake_mac import FakeMac
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from sandbox.contract import ResolvedSandboxConfig
-from sandbox.errors import RequestRefused
-from sandbox.facts import HostFacts
-from sandbox.macos.plans import plan
-from sandbox.macos.profile import LIMIT, text, weight
-from sandbox.request import build
+from sandbox.base.host_facts import HostFacts
+from sandbox.contract.config import ResolvedSandboxConfig
+from sandbox.contract.errors import RequestRefused
+from sandbox.planning.macos.plan_of_request import plan
+from sandbox.planning.macos.profile_text import LIMIT, text, weight
+from sandbox.request.build import build
 from tests.support.memory_files import MemoryFiles
 from tests.support.seatbelt import Profile
 

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 import vxconf
-from sandbox import stores
-from sandbox.contract import ResolvedSandboxConfig
-from sandbox.errors import RequestRefused
-from sandbox.facts import HostFacts
-from sandbox.macos.plans import plan
-from sandbox.macos.profile import text
-from sandbox.planning.macos_patterns import BELOW, aliases, literal
-from sandbox.request import Request, build
+from sandbox.base.host_facts import HostFacts
+from sandbox.contract.config import ResolvedSandboxConfig
+from sandbox.contract.errors import RequestRefused
+from sandbox.planning.macos.path_regex import BELOW, aliases, literal
+from sandbox.planning.macos.plan_of_request import plan
+from sandbox.planning.macos.profile_text import text
+from sandbox.request import credentials as stores
+from sandbox.request.build import Request, build
 from tests.conftest import WORKSPACES, copy_workspace
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import FACTS

@@ -9,16 +9,19 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import sandbox
-from sandbox.contract import Ignore, RunResult
-from sandbox.macos import tools
+from sandbox.contract.config import Ignore
+from sandbox.macos import system_tools as tools
 from sandbox.macos.run import MacRun
 from tests.support.fake_mac import FakeMac, Sessionless, mac_request
 from tests.support.seatbelt import Profile
+
+if TYPE_CHECKING:
+    from sandbox.contract.results import RunResult
 
 _LONG = 60.0
 
@@ -202,7 +205,7 @@ def test_no_linux_room_is_needed_on_macos(mac: FakeMac, project: Path) -> None:
     program = (
         "import sys; from pathlib import Path\n"
         "from tests.support.fake_mac import FakeMac, mac_request\n"
-        "from sandbox.macos import tools; import sandbox\n"
+        "from sandbox.macos import system_tools as tools; import sandbox\n"
         f"mac = FakeMac(Path({str(mac.state)!r})); tools.SYSTEM = mac.tools\n"
         f"project = Path({str(project)!r})\n"
         "request = mac_request(project, project.parents[1] / 'temp', workspace=project.parent, pty=True)\n"

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sandbox.macos import leading
+from sandbox.macos import pty as leading
 from sandbox.macos.run import MacRun
-from sandbox.screens import resize
+from sandbox.terminal.terminal_modes import resize
 from tests.support.fake_mac import FakeMac, Sessionless, mac_request
 from tests.support.talks import Talk, in_background
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sandbox.contract import RunResult
+    from sandbox.contract.results import RunResult
 
 _LONG = 60.0
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sandbox import paths
-from sandbox.contract import Ignore, ResolvedSandboxConfig, Violation
-from sandbox.facts import HostFacts
+from sandbox.base import paths
+from sandbox.base.host_facts import HostFacts
+from sandbox.contract.config import Ignore, ResolvedSandboxConfig
 from sandbox.judge.boundary import Boundary
-from sandbox.macos.log import Denial
-from sandbox.macos.plans import plan
-from sandbox.macos.verdict import MacJudge
-from sandbox.request import build
+from sandbox.macos.denial_log import Denial
+from sandbox.macos.log_judge import MacJudge
+from sandbox.planning.macos.plan_of_request import plan
+from sandbox.request.build import build
 from tests.support.memory_files import MemoryFiles
+
+if TYPE_CHECKING:
+    from sandbox.contract.results import Violation
 
 HOME, WS, SHOP = "/Users/mel", "/Users/mel/ws", "/Users/mel/ws/apps/shop"
 FACTS = HostFacts(platform="macos", home=HOME, temp_root="/private/tmp/vx-501")

@@ -6,14 +6,15 @@ import dns.message
 import dns.rcode
 import pytest
 
-from sandbox import domains
-from sandbox.network import dns as codec
-from sandbox.network import guard, libraries
-from sandbox.network.dial import excepted
-from sandbox.network.http import refusal_text, split_authority
-from sandbox.network.names import NAMES_LIMIT, Full, Names
-from sandbox.network.policy import DENIED, NOT_ALLOWED, Policy
-from sandbox.network.rules import Rules
+from sandbox.base import host_patterns as domains
+from sandbox.proxy.io import library_path as libraries
+from sandbox.proxy.io.dialler import excepted
+from sandbox.proxy.io.http_port import refusal_text, split_authority
+from sandbox.proxy.policy import address_guard as guard
+from sandbox.proxy.policy.host_rules import Rules
+from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED, Policy
+from sandbox.proxy.policy.stand_in_addresses import NAMES_LIMIT, Full, Names
+from sandbox.proxy.protocol import dns_messages as codec
 
 
 @pytest.mark.parametrize(
@@ -194,7 +195,7 @@ def test_the_library_is_found_outside_of_where_one_stands(monkeypatch: pytest.Mo
     assert found
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(str(tmp_path))
-    import os  # noqa: PLC0415
+    import os
 
     for name in ("h11", "dns"):
         os.mkdir(name)

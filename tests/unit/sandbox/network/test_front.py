@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.network import dns
-from sandbox.network.policy import DENIED, NOT_ALLOWED, Upstream
+from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED, Upstream
+from sandbox.proxy.protocol import dns_messages as dns
 from tests.support.fronts import SECONDS, Served, Server, all_of, echo, exactly, head_of, page
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import ssl
 
 import pytest
 
-from sandbox.network.policy import DENIED, NOT_ALLOWED
+from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
 from tests.support.fronts import SECONDS, Served, Server, all_of, echo, exactly
 from tests.support.greetings import greeting, recut, with_early_data
 

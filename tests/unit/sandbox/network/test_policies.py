@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sandbox.contract import ResolvedSandboxConfig
-from sandbox.domains import PatternRefused
-from sandbox.errors import NotStarted
-from sandbox.network.policies import host_ports, own_sockets, policy, published, union, upstream
-from sandbox.network.policy import Policy, Upstream
+from sandbox.base.host_patterns import PatternRefused
+from sandbox.contract.config import ResolvedSandboxConfig
+from sandbox.contract.errors import NotStarted
+from sandbox.proxy.policy.policy import Policy, Upstream
+from sandbox.proxy.policy.policy_from_config import host_ports, own_sockets, policy, published, union, upstream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.network import interfaces, libc
-from sandbox.network.poller import READABLE, WRITABLE, Edges, Levels
+from sandbox.proxy.io import getifaddrs as libc
+from sandbox.proxy.io import interfaces
+from sandbox.proxy.io.event_poller import READABLE, WRITABLE, Edges, Levels
 from tests.support.fronts import SECONDS, Served, Server, all_of, echo, exactly, head_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.network.poller import Poller
+    from sandbox.proxy.io.event_poller import Poller
 
 _ON_LINUX = pytest.mark.skipif(not hasattr(socket, "AF_NETLINK"), reason="nothing to compare with")
 _BOTH = pytest.mark.parametrize("waits", [pytest.param(Edges, marks=_ON_LINUX), Levels])

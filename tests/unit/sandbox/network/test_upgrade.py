@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.network.policy import NOT_ALLOWED, Upstream
+from sandbox.proxy.policy.policy import NOT_ALLOWED, Upstream
 from tests.support.fronts import Served, Server, all_of, exactly, head_of, page
 from tests.support.greetings import greeting
 

@@ -1,0 +1,152 @@
+"""The environment of a sandboxed task: what passes, what it declares, and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox.base import paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+#: Host variables every task gets, besides those whose name starts with LC_.
+PASSED = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TERM", "CI")
+
+#: Directories of programs, most specific first, that come before the host's own.
+OWN_PROGRAMS = ("node_modules/.bin", ".venv/bin")
+
+#: Where programs are looked for when the host names no usable directory.
+DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+#: All name the task's own temporary directory; the latter two only where the host or the task has them.
+TEMPORARY = ("TMPDIR", "TMP", "TEMP")
+
+#: Where a task's front listens, inside the task's own network.
+HTTP_PORT = 3128
+SOCKS_PORT = 1080
+#: Who a task is to a front that asks for a password.
+USER = "vxconf"
+
+#: What no front stands before: the task's own servers, and the host ports it was granted.
+_DIRECT = "localhost,127.0.0.1,::1"
+
+
+def proxies(http_port: int, socks_port: int, password: str = "") -> dict[str, str]:
+    """What tells the programs inside of a front on 127.0.0.1.
+
+    Args:
+        http_port: where it speaks HTTP.
+        socks_port: where it speaks SOCKS.
+        password: the one it asks for, letters and digits; empty where it asks for none.
+    """
+    front = f"{USER}:{password}@127.0.0.1" if password else "127.0.0.1"
+    http = f"http://{front}:{http_port}"
+    # an HTTP proxy wherever one will do: many clients that know no SOCKS stop at the mere sight of such an address
+    either_case = {
+        "HTTP_PROXY": http,
+        "HTTPS_PROXY": http,
+        "ALL_PROXY": http,
+        "GRPC_PROXY": http,
+        "FTP_PROXY": f"socks5h://{front}:{socks_port}",
+        "NO_PROXY": _DIRECT,
+    }
+    return {
+        **either_case,
+        **{name.lower(): value for name, value in either_case.items()},
+        "RSYNC_PROXY": f"{front}:{http_port}",
+        "DOCKER_HTTP_PROXY": http,
+        "DOCKER_HTTPS_PROXY": http,
+        "CLOUDSDK_PROXY_TYPE": "http",
+        "CLOUDSDK_PROXY_ADDRESS": "127.0.0.1",
+        "CLOUDSDK_PROXY_PORT": str(http_port),
+        # node's own fetch looks at the variables above only when told to
+        "NODE_USE_ENV_PROXY": "1",
+        # ssh resolves the name inside, and the answer leads to the front: nothing to run in between, no program that
+        # may be missing. A proxy, a jump host or a running master of the user's configuration would lead elsewhere
+        "GIT_SSH_COMMAND": "ssh -o ProxyCommand=none -o ProxyJump=none -o ControlPath=none",
+        # git obeys the user's own http.proxy before any variable
+        "GIT_CONFIG_PARAMETERS": f"'http.proxy={http}'",
+    }
+
+
+def java_flags(http_port: int, password: str = "") -> str:
+    """What tells Java of it; with a password those of its programs that know these properties."""
+    own = f" -Dhttp.proxyUser={USER} -Dhttp.proxyPassword={password}" if password else ""
+    return (
+        " ".join(f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={http_port}" for scheme in ("http", "https"))
+        + own
+    )
+
+
+#: What tells the programs inside of the front, for those that ask; the others are met by the stand-in addresses.
+PROXIES = proxies(HTTP_PORT, SOCKS_PORT)
+
+#: Says to a program that it is inside.
+MARKER = "VXCONF_SANDBOX"
+
+#: What a task may not say of the front.
+_NEVER = ("CLOUDSDK_PROXY_USERNAME", "CLOUDSDK_PROXY_PASSWORD")
+
+#: A task's own value of these does not survive: they are the sandbox's.
+RESERVED = frozenset((*TEMPORARY, MARKER, *PROXIES, *_NEVER))
+
+#: Java knows no variable but this one; what the task itself wants of it comes after.
+JAVA = "JAVA_TOOL_OPTIONS"
+JAVA_FLAGS = java_flags(HTTP_PORT)
+
+DISCOVERY = "GIT_DISCOVERY_ACROSS_FILESYSTEM"
+
+
+def task_environment(
+    host: Mapping[str, str],
+    *,
+    define: Mapping[str, str],
+    pass_through: Iterable[str],
+    project: str,
+    workspace: str,
+    temp: str,
+    grants_git: bool = False,
+) -> dict[str, str]:
+    """Exactly the variables the command starts with.
+
+    Args:
+        host: the caller's environment.
+        define: variables the task declares; they win over the host's.
+        pass_through: names the task takes from the host, as they are.
+        project: canonical.
+        workspace: canonical.
+        temp: the task's own temporary directory.
+        grants_git: whether a grant names a `.git`, whose repository git then finds through the mounts between.
+    """
+    result = {name: value for name, value in host.items() if name in PASSED or name.startswith("LC_")}
+    result["PATH"] = search_path(host.get("PATH", ""), project=project, workspace=workspace)
+    result |= {name: host[name] for name in pass_through if name in host and name != "PATH"}
+    result |= define
+    if grants_git:
+        result.setdefault(DISCOVERY, "1")
+    for name in TEMPORARY:
+        result.pop(name, None)
+        if name == "TMPDIR" or name in host or name in define:
+            result[name] = temp
+    for name in _NEVER:
+        result.pop(name, None)
+    result |= PROXIES
+    result[MARKER] = "1"
+    own = result.get(JAVA)
+    result[JAVA] = f"{JAVA_FLAGS} {own}" if own else JAVA_FLAGS
+    return result
+
+
+def search_path(host: str, *, project: str, workspace: str) -> str:
+    """The project's own programs, the workspace's, then the host's absolute directories, each once.
+
+    An empty or relative entry would let the directory a task stands in name its programs.
+    """
+    own = [paths.join(root, part) for root in (project, workspace) for part in OWN_PROGRAMS]
+    usable = [entry for entry in host.split(":") if entry.startswith("/")]
+    return ":".join(dict.fromkeys([*own, *(usable or DEFAULT_PATH.split(":"))]))
+
+
+def names_git(grants: Iterable[str]) -> bool:
+    """Whether a grant has `.git` as one of its components."""
+    return any(".git" in grant.split("/") for grant in grants)

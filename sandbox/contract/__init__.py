@@ -1,0 +1,55 @@
+"""The values that cross the engine's border, importable from here; nothing with effects.
+
+Results load when they are asked for: a program that only resolves configs has none.
+"""
+
+from __future__ import annotations
+
+from sandbox.contract.config import VERSION, Ignore, Platform, Reach, ResolvedSandboxConfig
+from sandbox.contract.intents import Intent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sandbox.contract.results import (
+        Access,
+        DenialClass,
+        Fix,
+        FixInputs,
+        FixPaths,
+        Hint,
+        Observer,
+        Protections,
+        RunResult,
+        Strength,
+        Trace,
+        Violation,
+    )
+
+__all__ = [
+    "VERSION",
+    "Access",
+    "DenialClass",
+    "Fix",
+    "FixInputs",
+    "FixPaths",
+    "Hint",
+    "Ignore",
+    "Intent",
+    "Observer",
+    "Platform",
+    "Protections",
+    "Reach",
+    "ResolvedSandboxConfig",
+    "RunResult",
+    "Strength",
+    "Trace",
+    "Violation",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'sandbox.contract' has no attribute {name!r}")
+    from sandbox.contract import results
+
+    return getattr(results, name)

@@ -1,0 +1,167 @@
+"""What comes out of a run: accesses as observers saw them, what counts of them, and the verdict; frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from sandbox.contract.intents import Intent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """One call of the task, as an observer saw it, before anybody judged it.
+
+    Attributes:
+        pid: the caller on the host, 0 when unknown.
+        process: the caller's name, at most 15 bytes, empty when unknown.
+        operation: the system call's name (`openat`, `mkdir`, ...).
+        intent: what the call meant to do.
+        asked: the path as the task spelled it (`host:port` for a connect).
+        path: absolute, every link resolved as the task would have; empty when there is none.
+        exists: whether the host has `path` now.
+        errno: the kernel's answer where it is known (`ENOENT`), else empty.
+        follows: whether the last component would have been followed, were it a link.
+        creates: whether it is an open that makes what is not there, whatever the host has.
+        refused: whether the sandbox itself refused the call.
+        reason: why it refused a connection, such as `not on the allow list`, else empty.
+    """
+
+    pid: int
+    operation: str
+    intent: Intent
+    asked: str
+    path: str
+    exists: bool
+    process: str = ""
+    errno: str = ""
+    follows: bool = True
+    creates: bool = False
+    refused: bool = False
+    reason: str = ""
+
+
+ViolationKind = Literal["read", "write", "network", "systemInfo", "other"]
+
+#: What helps against a denial: an entry of `allow`, one of `ignore`, the task's own temporary directory, running the
+#: task that makes the file; nothing ever, for it holds credentials; or a change of what is run, for no entry allows it.
+DenialClass = Literal["grant", "ignore", "use-tmpdir", "run-upstream", "credential", "tool-fault"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A denial that counts: it fails the task.
+
+    Attributes:
+        operation: the system call's name, or `network-outbound`.
+        target: the path as asked, or `host:port`.
+        path: the canonical path, empty for a violation that has none.
+        errno: such as `ENOENT`, `EROFS`; empty when unknown.
+        line: one line for people, with all four facts.
+        class_: what helps against it; `class` in JSON.
+    """
+
+    kind: ViolationKind
+    operation: str
+    target: str
+    path: str
+    errno: str
+    line: str
+    class_: DenialClass = "grant"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hint:
+    """A note beside a failure: never counted, never turning a pass red.
+
+    Attributes:
+        class_: what helps, where the note is about a denial.
+    """
+
+    line: str
+    class_: DenialClass | None = None
+
+
+Trace = Literal["complete", "partial", "none"]
+Observer = Literal["mask", "notify", "strace", "log", "none"]
+Strength = Literal["full", "weaker", "off"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protections:
+    """How strong each wall was for one run."""
+
+    filesystem: Strength = "off"
+    network: Strength = "off"
+    sockets: Strength = "off"
+    observer: Strength = "off"
+    processes: Strength = "off"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixPaths:
+    """Entries by list, spelled for the project's file."""
+
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    network: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixInputs:
+    """Entries that make the cache key answer for a new read."""
+
+    files: tuple[str, ...] = ()
+    workspace_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """The smallest set of entries that would have let the attempt pass.
+
+    Attributes:
+        withheld: paths that were denied and are never suggested: credential stores.
+    """
+
+    allow: FixPaths = field(default_factory=FixPaths)
+    ignore: FixPaths = field(default_factory=FixPaths)
+    inputs: FixInputs = field(default_factory=FixInputs)
+    withheld: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """What became of one attempt.
+
+    Attributes:
+        sandboxed: false for a task that declares no sandbox.
+        exit_code: the verdict: the command's own status, 1 for a violation over a 0, 124 timed out,
+            125 not started.
+        command_exit_code: the command's own status, 128+n for a signal, `None` when it never ran.
+        signal: the signal that ended the command, such as `SIGTERM`.
+        started: whether the command was executed at all.
+        duration_ms, cpu_ms: milliseconds; `cpu_ms` is the whole tree's, `None` when unknown.
+        peak_rss_bytes: the largest resident set of any process of the tree, bytes.
+        trace: how much of what the task did was seen; anything but `complete` has a `trace_reason`.
+    """
+
+    sandboxed: bool
+    exit_code: int
+    command_exit_code: int | None = None
+    signal: str | None = None
+    timed_out: bool = False
+    started: bool = False
+    duration_ms: float = 0.0
+    cpu_ms: float | None = None
+    peak_rss_bytes: int | None = None
+    observer: Observer = "none"
+    trace: Trace = "none"
+    trace_reason: str = ""
+    protections: Protections = field(default_factory=Protections)
+    violations: tuple[Violation, ...] = ()
+    hints: tuple[Hint, ...] = ()
+    fix: Fix | None = None
+    refusals: tuple[str, ...] = ()
+    stdout: bytes = b""
+    stderr: bytes = b""

@@ -1,0 +1,66 @@
+"""Whether one access was a denial, and of which kind; knows nothing of who is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from sandbox.contract.config import Reach
+from sandbox.contract.intents import WRITE_INTENTS, Intent
+from sandbox.planning.operations import Seal
+
+if TYPE_CHECKING:
+    from sandbox.contract.results import Access
+    from sandbox.judge.boundary import Boundary
+
+Denial = Literal["read", "write"]
+
+_GRANTED = frozenset({Reach.WRITE, Reach.NAME})
+
+#: These need something to be there: of a missing path the answer is the host's own ENOENT.
+_NEEDS_TARGET = frozenset({Intent.WRITE, Intent.REMOVE, Intent.ATTRIBUTES, Intent.TIMES, Intent.EXEC, Intent.PROBE})
+
+#: What the sandbox answers for a path it does not show or does not let be written. Any other answer is the host's.
+_REFUSALS = frozenset({"", "ENOENT", "EACCES", "EPERM", "EROFS", "EBUSY", "EXDEV"})
+
+#: These are given where there is something, and so count whether or not the host has the path by now.
+_CERTAIN = frozenset({"EACCES", "EPERM"})
+
+#: Of a name that is visible the answer is the host's own EEXIST.
+_MAKES_NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})
+
+
+def denied(access: Access, reach: Reach) -> Denial | None:
+    """What the sandbox refused, `None` when it answered as the host would have.
+
+    A rename is judged on each of its names: the one it takes away is an `Intent.REMOVE`. So is a hard
+    link, whose source is an `Intent.PROBE`.
+    """
+    intent = access.intent
+    if intent is Intent.CONNECT or not access.path or access.errno not in _REFUSALS:
+        return None
+    if intent in _NEEDS_TARGET and not access.exists and access.errno not in _CERTAIN:
+        return None
+    if intent not in WRITE_INTENTS:
+        return "read" if reach is Reach.HIDDEN else None
+    if reach in _GRANTED:
+        return None
+    if reach is Reach.READ and (intent is Intent.TIMES or (intent in _MAKES_NEW and access.exists)):
+        return None
+    return "write"
+
+
+def looked_past_a_wall(access: Access, boundary: Boundary) -> bool:
+    """Whether this only asked if a walled place is there, as tools do everywhere."""
+    return access.intent is Intent.PROBE and boundary.wall(access.path) is not None
+
+
+def answer(access: Access, kind: Denial, boundary: Boundary) -> str:
+    """The errno the task was given: the observer's where it knows, else what this denial answers."""
+    if access.errno:
+        return access.errno
+    if any(isinstance(o, Seal) and o.path == access.path for o in boundary.plan.operations):
+        return "EACCES"
+    hidden = boundary.plan.reach(access.path) is Reach.HIDDEN
+    if kind == "read" or (hidden and access.intent in _NEEDS_TARGET):
+        return "ENOENT"
+    return "EROFS"

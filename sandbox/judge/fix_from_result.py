@@ -1,0 +1,106 @@
+"""What would have let a finished run pass, from its result alone. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from sandbox.base import paths
+from sandbox.base.host_facts import Kind
+from sandbox.contract.config import Reach
+from sandbox.contract.intents import Intent
+from sandbox.contract.results import Access, Fix
+from sandbox.judge.boundary import Boundary
+from sandbox.judge.fix import fix as fewest
+from sandbox.judge.judge import Denied
+
+if TYPE_CHECKING:
+    from sandbox.base.host_facts import Files
+    from sandbox.contract.results import RunResult, Violation
+    from sandbox.planning.operations import Operation
+    from sandbox.request.build import Request
+
+_PROBES = ("stat", "access", "readlink", "chdir", "xattr", "inotify", "name_to_handle")
+_MEANT = (("mkdir", Intent.MKDIR), ("rename", Intent.RENAME), ("link", Intent.LINK), ("create", Intent.CREATE))
+
+
+def fix(result: RunResult, request: Request | None = None, *, files: Files | None = None) -> Fix | None:
+    """The smallest set of entries that would have let a run pass, `None` when there is nothing to say.
+
+    Args:
+        result: of `Session.run`, wherever it ran.
+        request: spells the entries for this attempt's project, and leaves out what its task or the tasks it depends
+            on say of their outputs; as the run itself spelled them when absent.
+        files: tells directories from files, which are then spelled with a slash.
+    """
+    if request is None or not result.violations:
+        return result.fix
+    edge = _edge(request, files)
+    seen = [
+        Denied(_access(violation, files), "write" if violation.kind == "write" else "read")
+        for violation in result.violations
+        if violation.kind in {"read", "write"} and violation.class_ != "tool-fault"
+    ]
+    found = fewest(seen, edge, survived=result.command_exit_code == 0)
+    network = result.fix.allow.network if result.fix is not None else ()
+    if not network:
+        return found
+    found = found or Fix()
+    return dataclasses.replace(found, allow=dataclasses.replace(found.allow, network=network))
+
+
+def _access(violation: Violation, files: Files | None) -> Access:
+    """The call that was denied, as far as a violation tells it."""
+    exists = violation.class_ not in {"ignore", "run-upstream"}
+    if violation.kind == "write":
+        intent = next((meant for word, meant in _MEANT if word in violation.operation), Intent.WRITE)
+        intent = Intent.CREATE if violation.class_ == "ignore" else intent
+        if intent is Intent.MKDIR:
+            exists = files is not None and files.kind(violation.path) is not None
+    else:
+        probe = any(word in violation.operation for word in _PROBES)
+        intent = Intent.PROBE if probe else Intent.OPEN
+    return Access(
+        pid=0,
+        operation=violation.operation,
+        intent=intent,
+        asked=violation.target,
+        path=violation.path,
+        exists=exists,
+    )
+
+
+def _edge(request: Request, files: Files | None) -> Boundary:
+    config = request.config
+    return Boundary(
+        plan=_Unplanned(),
+        project=config.project,
+        workspace=request.workspace_root,
+        home=request.facts.home,
+        git_config=config.git_config,
+        withheld=request.reported,
+        declared=request.declared,
+        directory=lambda path: files is not None and files.kind(path) is Kind.DIRECTORY,
+        nested=tuple(wall.path for wall in request.walls if paths.under(wall.path, config.project)),
+        walls=request.walls,
+        stores=request.stores,
+        cached=request.keyed is not None,
+    )
+
+
+class _Unplanned:
+    """A plan nobody made: what was denied is known already."""
+
+    operations: tuple[Operation, ...] = ()
+
+    def reach(self, _real: str) -> Reach:
+        return Reach.HIDDEN
+
+    def beside(self, _real: str) -> bool:
+        return False
+
+    def stages(self, _real: str) -> bool:
+        return False
+
+    def leads(self, _real: str) -> bool:
+        return False

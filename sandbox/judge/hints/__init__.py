@@ -1,0 +1,1 @@
+"""Notes beside a failed run, one file for each subject. Pure."""

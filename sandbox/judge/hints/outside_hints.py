@@ -1,0 +1,112 @@
+"""Notes on what was denied outside the project, which fails no task by itself. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox.base import paths
+from sandbox.contract.intents import Intent
+from sandbox.contract.results import Hint
+from sandbox.judge import spelling
+from sandbox.judge.remedy_class import classify, nameable, writable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sandbox.contract.results import Access
+    from sandbox.judge.boundary import Boundary
+    from sandbox.judge.judge import Denied
+
+
+def hidden(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
+    """What exists there and was read in vain, files first; a credential store is named and never suggested."""
+    found = dict.fromkeys(a.path for a, kind in outside if kind == "read" and a.exists and not _installed(a, boundary))
+    kept = [path for path in found if boundary.store(path) is not None]
+    plain = sorted((path for path in found if path not in kept), key=boundary.directory)
+    notes = []
+    if plain:
+        remedy = next((path for path in plain if spelling.writable_down(path)), None)
+        note = f"outside the project, the task looked for {spelling.listed(plain)}"
+        if remedy is not None:
+            note += f": {spelling.readable(remedy, boundary)} opens {spelling.shown(remedy)}"
+        notes.append(Hint(line=note, class_="grant"))
+    return [*notes, *credentials(kept)]
+
+
+def refused(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
+    """What could not be written there: the directory to grant, or the task's own temporary one instead."""
+    by_class: dict[str, dict[str, str]] = {"grant": {}, "use-tmpdir": {}, "credential": {}}
+    for access, kind in outside:
+        told = classify(access, kind, boundary)
+        told = "grant" if told == "ignore" else told
+        if kind == "write" and told in by_class:
+            by_class[told][access.path] = writable(access, boundary)
+    notes = []
+    if writes := by_class["grant"]:
+        note = f"outside the project, writing to {spelling.listed(writes)} was refused"
+        first = next((path for path in writes if spelling.writable_down(path)), None)
+        note += "" if first is None else _opening(first, writes[first], boundary)
+        notes.append(Hint(line=note, class_="grant"))
+    if shared := by_class["use-tmpdir"]:
+        note = f"writing to {spelling.listed(shared)} was refused: the task has a temporary directory of its own,"
+        notes.append(Hint(line=f"{note} so have it write to $TMPDIR", class_="use-tmpdir"))
+    return [*notes, *credentials(by_class["credential"])]
+
+
+def _opening(path: str, directory: str, boundary: Boundary) -> str:
+    """The grant for a write, of its directory where that can be granted."""
+    repository = next((above for above in (path, *paths.parents(path)) if paths.name(above) == ".git"), None)
+    if repository is not None and paths.under(path, repository):
+        # git locks and renames all over it, so that no name of it alone is of use
+        grant = spelling.quoted(spelling.entry(repository, boundary, directory=True))
+        return f": allow.write = [{grant}] opens the repository's data, which git changes as a whole"
+    # what the task makes itself cannot be a mount
+    itself = directory == path and nameable(path, boundary)
+    if not itself and not boundary.refuses_writing(directory):
+        grant = spelling.quoted(spelling.entry(directory, boundary, directory=True))
+        return f": allow.write = [{grant}] opens {spelling.shown(directory)} and everything in it"
+    if nameable(path, boundary):
+        return f": allow.write = [{spelling.quoted(spelling.entry(path, boundary))}] opens {spelling.shown(path)}"
+    return ""
+
+
+def interpreter(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
+    """Of a hermetic task, a program installed below home, which is hidden with all it needs."""
+    if not boundary.hermetic:
+        return []
+    programs = dict.fromkeys(
+        access.path for access, _ in found if _installed(access, boundary) and boundary.store(access.path) is None
+    )
+    return [
+        Hint(
+            line=f"{spelling.shown(path)} is hidden, since the task is hermetic and sees nothing below home:"
+            f" allow.read = [{spelling.quoted(_installation(path, boundary))}] opens it with what belongs to it",
+            class_="grant",
+        )
+        for path in list(programs)[:1]
+    ]
+
+
+def credentials(found: Iterable[str]) -> list[Hint]:
+    """Paths in credential stores, which are named and never suggested."""
+    named = list(dict.fromkeys(found))
+    if not named:
+        return []
+    note = f"{spelling.listed(named)} holds credentials, so no grant is suggested:"
+    return [Hint(line=f"{note} pass what the task needs in a variable, by exec.env.passThrough", class_="credential")]
+
+
+def _installed(access: Access, boundary: Boundary) -> bool:
+    """Whether a hermetic task looked for a program below home."""
+    path = access.path
+    if not boundary.hermetic or not paths.under(path, boundary.home) or paths.under(path, boundary.workspace):
+        return False
+    return access.intent is Intent.EXEC or paths.name(paths.parent(path)) == "bin"
+
+
+def _installation(path: str, boundary: Boundary) -> str:
+    """The directory a program was installed into with what it needs; itself where it stands alone."""
+    prefix = paths.parent(paths.parent(path))
+    shared = (boundary.home, paths.join(boundary.home, ".local"))
+    whole = paths.name(paths.parent(path)) == "bin" and prefix not in shared
+    return spelling.entry(prefix if whole else path, boundary, directory=whole)

@@ -1,0 +1,214 @@
+"""The judge of one attempt: accesses in, one at a time, violations out; each distinct call judged once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from sandbox.base import paths
+from sandbox.contract.config import Ignore, Reach
+from sandbox.contract.intents import WRITE_INTENTS, Intent
+from sandbox.contract.results import Access, Violation
+from sandbox.judge.denial import Denial, answer, denied, looked_past_a_wall
+from sandbox.judge.fix import fix
+from sandbox.judge.hints.hints import hints
+from sandbox.judge.ignore import Silence
+from sandbox.judge.network_denials import Connections
+from sandbox.judge.remedy_class import classify
+from sandbox.judge.spelling import shown
+from sandbox.planning.operations import Bind
+
+if TYPE_CHECKING:
+    from sandbox.contract.results import Fix, Hint
+    from sandbox.judge.aftermath import Aftermath
+    from sandbox.judge.boundary import Boundary
+
+_OPENS = frozenset({Intent.OPEN, Intent.EXEC})
+_LINKS = frozenset({"link", "linkat"})
+_MAKES = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK, Intent.RENAME})
+#: What may be done with a directory on the way to names a pattern grants, whatever becomes of it.
+_ON_THE_WAY = frozenset({Intent.PROBE, Intent.MKDIR, Intent.REMOVE, Intent.RENAME})
+
+
+class Denied(NamedTuple):
+    """An access the sandbox refused, and of which kind the refusal was."""
+
+    access: Access
+    kind: Denial
+
+
+@dataclass(slots=True)
+class Collected:
+    """What was met, for the fix and for notes beside a failure; each in the order it came.
+
+    Attributes:
+        counted: the denials that became violations.
+        outside: denials past the report boundary.
+        walled: looks at walls that exist.
+        looked: looks past the report boundary at what exists.
+        removed: granted directories that were to be removed or renamed.
+        connections: the violations that are refused connections.
+    """
+
+    counted: list[Denied] = field(default_factory=list)
+    outside: list[Denied] = field(default_factory=list)
+    walled: list[Denied] = field(default_factory=list)
+    looked: list[Denied] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    connections: list[Violation] = field(default_factory=list)
+
+
+class Judge:
+    """Judges the accesses of one attempt.
+
+    Attributes:
+        seen: what was met so far.
+    """
+
+    def __init__(self, boundary: Boundary, *, ignore: Ignore | None = None) -> None:
+        self._boundary = boundary
+        self._silence = Silence(ignore or Ignore(), boundary)
+        self._connections = Connections(boundary, (ignore or Ignore()).network)
+        self._judged: set[tuple[str, Intent, str, bool]] = set()
+        self._reported: set[tuple[str, Denial, str]] = set()
+        self._staged: set[str] = set()
+        self._linked: dict[int, str] = {}
+        self._left: list[str] = []
+        self._mounted = frozenset(
+            o.path for o in boundary.plan.operations if isinstance(o, Bind) and o.writable and o.directory
+        )
+        self.seen = Collected()
+
+    @property
+    def counted(self) -> list[Denied]:
+        """The denials that became violations, in the order they came."""
+        return self.seen.counted
+
+    def take(self, access: Access) -> Violation | None:
+        """The violation an access is, `None` when it is none or was reported before."""
+        if access.intent is Intent.CONNECT:
+            refused = self._connections.take(access)
+            self.seen.connections += (refused,) if refused is not None else ()
+            return refused
+        self._note_source(access)
+        # what a call meant is part of what makes it distinct: an innocent open must not excuse the next one
+        call = (access.operation, access.intent, access.path, access.exists)
+        if call in self._judged:
+            return None
+        self._judged.add(call)
+        boundary = self._boundary
+        if not access.path or boundary.unjudged(access.path):
+            return None
+        if access.intent is Intent.REMOVE and access.path in self._mounted:
+            self.seen.removed.append(access.path)
+        kind = denied(access, boundary.plan.reach(access.path))
+        # a call the observer itself refused, whatever the mounts would have answered
+        executed = access.refused or (kind == "write" and boundary.executed(access.path))
+        kind = "write" if executed else kind
+        if kind is None or (not executed and self._apart(access)) or self._silence.covers(kind, access.path):
+            return None
+        if access.intent is Intent.PROBE and access.path in boundary.asked:
+            self.seen.walled.append(Denied(access, kind))
+            return None
+        if looked_past_a_wall(access, boundary):
+            self.seen.walled.append(Denied(access, kind))
+            return None
+        if not executed and not boundary.reports(access.path):
+            self._past(Denied(access, kind))
+            return None
+        report = (access.operation, kind, access.path)
+        if report in self._reported:
+            return None
+        self._reported.add(report)
+        self.seen.counted.append(Denied(access, kind))
+        return self._violation(access, kind)
+
+    def _past(self, found: Denied) -> None:
+        """Keep a denial outside the project for the notes."""
+        access, kind = found
+        missed = access.intent is Intent.OPEN and not access.exists and self._boundary.declared.maker(access.path)
+        if kind == "write" or missed or (access.intent in _OPENS and access.exists):
+            self.seen.outside.append(found)
+        elif access.exists and self._boundary.hermetic:
+            self.seen.looked.append(found)
+
+    def _apart(self, access: Access) -> bool:
+        """Whether names granted around a path make it no denial: what is left there at the end is told then."""
+        plan, path = self._boundary.plan, access.path
+        if access.intent in _ON_THE_WAY and plan.leads(path):
+            return True
+        if access.intent is Intent.WRITE and plan.stages(path):
+            return True  # a directory: it is a file without a name that is made in it
+        if access.intent not in WRITE_INTENTS or not plan.beside(path):
+            return False
+        above = paths.parent(path)
+        # of what the host has at a name beside a granted one the task sees nothing: to it an open makes it
+        makes = access.intent in _MAKES or (access.creates and not access.errno)
+        if access.intent is Intent.LINK and not self._can_be_linked(self._linked.pop(access.pid, "")):
+            return False
+        if makes and (plan.reach(above) is not Reach.HIDDEN or plan.leads(above)):
+            self._staged.add(path)
+            return True
+        # of the task's own making; a name of the host's that it does not see is another matter, and so is what it
+        # would make in one
+        return any(place in self._staged for place in (path, *paths.parents(path)))
+
+    def _note_source(self, access: Access) -> None:
+        """A hard link comes as two: what it is of, then what it is to be."""
+        if access.operation in _LINKS and access.intent is Intent.PROBE:
+            self._linked[access.pid] = access.path
+
+    def _can_be_linked(self, source: str) -> bool:
+        """Whether a hard link beside granted names can be made of it: not of what lies in another mount."""
+        named = not source or self._boundary.plan.reach(source) is Reach.NAME
+        return named or any(place in self._staged for place in (source, *paths.parents(source)))
+
+    def left(self, path: str, *, fate: str = "went with the run") -> Violation | None:
+        """The violation it is that the task left something beside a granted name; `None` when nobody asks for it."""
+        boundary = self._boundary
+        if boundary.unjudged(path) or self._silence.covers("write", path):
+            return None
+        access = Access(pid=0, operation="create", intent=Intent.CREATE, asked=path, path=path, exists=False)
+        self.seen.counted.append(Denied(access, "write"))
+        self._left.append(path)
+        line = (
+            f"{shown(path)} was made beside a granted name, where no write grant covers it, and {fate}:"
+            " grant it by name, ignore it, or have it made in $TMPDIR"
+        )
+        asked, line = boundary.mask(path), boundary.mask(line)
+        told = classify(access, "write", boundary)
+        return Violation(kind="write", operation="create", target=asked, path=asked, errno="", line=line, class_=told)
+
+    def _violation(self, access: Access, kind: Denial) -> Violation:
+        boundary = self._boundary
+        errno = answer(access, kind, boundary)
+        wall = boundary.wall(access.path) if boundary.plan.reach(access.path) is Reach.HIDDEN else None
+        if wall is not None:
+            reason = f"is walled off ({wall.reason})"
+        elif access.refused or (kind == "write" and boundary.obeyed(access.path)):
+            reason = "is a name other programs execute"
+        else:
+            reason = "is covered by no write grant" if kind == "write" else "is covered by no grant"
+        line = f"{access.operation} {shown(access.asked)}: {errno}, {shown(access.path)} {reason}"
+        return Violation(
+            kind=kind,
+            operation=access.operation,
+            target=boundary.mask(access.asked),
+            path=boundary.mask(access.path),
+            errno=errno,
+            line=boundary.mask(line),
+            class_=classify(access, kind, boundary),
+        )
+
+    def fix(self, *, survived: bool = True) -> Fix | None:
+        """The fewest entries that would have let every violation pass; `None` when there are none to give.
+
+        Args:
+            survived: whether the command itself passed.
+        """
+        return self._connections.completed(fix(self.counted, self._boundary, names=self._left, survived=survived))
+
+    def hints(self, after: Aftermath) -> tuple[Hint, ...]:
+        """Notes for an attempt that failed, by its command or by a violation; a pass asks for none."""
+        notes = hints(self.seen, self._boundary, after)
+        return (*notes, *self._connections.hints(notes))

@@ -1,0 +1,87 @@
+"""What helps against one denial. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox.base import paths
+from sandbox.contract.intents import Intent
+from sandbox.judge import spelling
+from sandbox.judge import unstable_names as passing
+from sandbox.planning.operations import Bind, Name, Names
+
+if TYPE_CHECKING:
+    from sandbox.contract.results import Access, DenialClass
+    from sandbox.judge.boundary import Boundary
+    from sandbox.judge.denial import Denial
+
+
+def classify(access: Access, kind: Denial, boundary: Boundary) -> DenialClass:
+    """What helps against a denial: see `sandbox.contract.results.DenialClass`."""
+    path = access.path
+    if boundary.store(path) is not None:
+        return "credential"
+    if access.refused or (kind == "write" and boundary.obeyed(path)) or not spelling.writable_down(path):
+        return "tool-fault"
+    if boundary.declared.maker(path) is not None and (kind == "write" or not access.exists):
+        return "run-upstream"
+    if kind == "read":
+        # a grant of what is not there shows nothing, however often it is looked for
+        return "grant" if access.exists else "ignore"
+    if boundary.temporary(path):
+        return "use-tmpdir"
+    if meant(path, boundary) is not None:
+        return "tool-fault"
+    if boundary.output(path) is None and makes_anew(access, boundary) is not None:
+        return "ignore"
+    if boundary.refuses_writing(writable(access, boundary)) and not nameable(path, boundary):
+        return "tool-fault"
+    return "grant"
+
+
+def makes_anew(access: Access, boundary: Boundary) -> str | None:
+    """The pattern for the names of a file each run makes under another one, `None` for a file that stays."""
+    if access.exists and access.intent is not Intent.RENAME:
+        return None
+    found = passing.pattern(paths.name(access.path))
+    if found is None or boundary.declared.makes(access.path):
+        return None
+    return found
+
+
+def writable(access: Access, boundary: Boundary) -> str:
+    """The directory whose grant would have let a write pass; never one above the project for the project itself."""
+    itself = access.intent is Intent.MKDIR or access.path == boundary.project
+    return access.path if itself else paths.parent(access.path)
+
+
+def makes_itself(access: Access, boundary: Boundary) -> bool:
+    """Whether this makes a directory the host has not: a grant of it as one is a mount, which `mkdir` would meet."""
+    return access.intent is Intent.MKDIR and not access.exists and nameable(access.path, boundary)
+
+
+def nameable(path: str, boundary: Boundary) -> bool:
+    """Whether a write grant of this name alone can be given."""
+    held = (boundary.project, boundary.workspace, boundary.home, *(wall.path for wall in boundary.walls))
+    closed = any(wall.closed and paths.at_or_under(path, wall.path) for wall in boundary.walls)
+    return boundary.served and not closed and not any(paths.at_or_under(place, path) for place in held)
+
+
+def meant(path: str, boundary: Boundary) -> str | None:
+    """The path in the project a write at the workspace root was meant for: one that its write grants cover."""
+    if boundary.workspace == boundary.project or not paths.under(path, boundary.workspace):
+        return None
+    if paths.under(path, boundary.project):
+        return None
+    there = paths.join(boundary.project, paths.relative(path, boundary.workspace))
+    return there if any(_covers(operation, there) for operation in boundary.plan.operations) else None
+
+
+def _covers(operation: object, path: str) -> bool:
+    match operation:
+        case Bind(writable=True, path=place) | Name(path=place):
+            return paths.at_or_under(path, place)
+        case Names(path=place):
+            return paths.under(path, place)
+        case _:
+            return False

@@ -1,0 +1,1 @@
+"""Socket calls of a task, which the warden makes for it."""

@@ -1,0 +1,350 @@
+"""EFFECT: connects and sends for the task, on its own sockets, to what it may reach.
+
+Invariants:
+1. No call that could take a socket of the task's to a path of the host's is told to go on: the warden makes it, with a
+   copy of the address and on a copy of the descriptor, so what the caller changes meanwhile changes nothing.
+2. Every call is answered, whatever fails in between, and fails closed.
+3. A call that waits (a full backlog, a slow reader) waits in a thread of its own, and ends with its caller. Where a
+   caller's memory may be read at once, a connect to a host that is there is made at once.
+"""
+
+from __future__ import annotations
+
+import _thread
+import errno
+import fcntl
+import os
+import socket
+import struct
+from typing import TYPE_CHECKING
+
+from sandbox.linux.caller import caller_memory as caller
+from sandbox.linux.caller.caller_memory import Caller
+from sandbox.linux.caller.worker_threads import Aside
+from sandbox.linux.connect import send_call as sending
+from sandbox.linux.connect.allowed_targets import HOSTS, Targets
+from sandbox.linux.connect.connect_call import at_once, connected, pending
+from sandbox.linux.connect.inflight_calls import Inflight
+from sandbox.linux.connect.reported_dials import Outbound
+from sandbox.linux.connect.send_call import Waiting
+from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.kernel import seccomp_notification as notification
+from sandbox.linux.kernel import sockaddr
+from sandbox.linux.kernel.syscall_table import signed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.linux.connect.stand_in_ports import StandIns
+    from sandbox.linux.kernel.seccomp_notification import Notification
+    from sandbox.linux.observe.recorder import Recorder
+    from sandbox.proxy.policy.policy import Policy
+
+#: Calls that wait at once; the ones beyond wait for one of these.
+_THREADS = 256
+_SETTLE_SECONDS = 5.0
+_MESSAGES = frozenset({"sendmsg", "sendmmsg"})
+_SENDS = _MESSAGES | {"sendto"}
+_MAKES = frozenset({"socket", "socketpair"})
+
+
+def _error(code: int) -> OSError:
+    return OSError(code, os.strerror(code))
+
+
+class Dials:
+    """The connections of one task.
+
+    Args:
+        datagrams: whether it holds an AF_UNIX datagram socket from the start.
+        missed: called with what could not be read or done.
+        wake: called from another thread when something was recorded.
+        front: the task's own.
+
+    Attributes:
+        own: the threads that look for the task; what they look at is no look of the task's own.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        recorder: Recorder,
+        *,
+        missed: Callable[[Exception], object],
+        wake: Callable[[], object],
+        datagrams: bool = False,
+        front: StandIns,
+    ) -> None:
+        self.own: set[int] = set()
+        self._recorder = recorder
+        self._outbound = Outbound(policy, recorder, front)
+        self._front = front
+        self._reached: set[tuple[str, int]] = set()
+        self._missed = missed
+        self._wake = wake
+        architecture = recorder.architecture
+        self._calls = {architecture.numbers[name]: name for name in ("connect", *_SENDS, *_MAKES)}
+        self._datagrams = datagrams
+        self._inflight = Inflight(frozenset(architecture.numbers[name] for name in _SENDS))
+        # held while a call is let go: the first datagram socket is made before or after
+        self._lock = _thread.allocate_lock()
+        self._making = _thread.allocate_lock()
+        self._threads = Aside(_THREADS, missed)
+        self._listener = -1
+        self._targets = Targets(policy, recorder, self._first_datagrams)
+
+    def open(self, listener: int) -> None:
+        """Answer at this listener."""
+        self._listener = listener
+
+    def takes(self, seen: Notification) -> bool:
+        """Whether a notified call is one of these; whichever it is, its thread is done with the one before."""
+        self._inflight.arrived(seen.pid)
+        return seen.number in self._calls
+
+    def serve(self, seen: Notification, *, here: bool) -> None:
+        """Answer a call.
+
+        Args:
+            seen: the call.
+            here: whether its caller's memory may be read by this thread, which also serves the mask.
+        """
+        name = self._calls[seen.number]
+        if name not in _MAKES:
+            self._front.catch_up()
+        if seen.pid and ((name in _MAKES and self._datagrams) or (here and name in _MESSAGES and self._plain(seen))):
+            if name in _MAKES:
+                self._tell(notification.go_on(seen.id))
+                return
+            if self._let_go(seen):
+                return
+        if here and name == "connect" and self._answer(seen, self._dialled_at_once):
+            return
+        try:
+            self._threads.do(lambda: self._answer_aside(seen))
+        except RuntimeError as error:
+            self._missed(error)
+            self._tell(notification.fail(seen.id, errno.EAGAIN))
+
+    def settle(self, seconds: float) -> bool:
+        """Wait until every call was answered; false if one is not in time."""
+        return self._threads.settle(seconds)
+
+    def _plain(self, seen: Notification) -> bool:
+        """Whether none of its messages names where it is to be sent; read without holding the caller."""
+        if self._datagrams:
+            return False
+        count = min(seen.args[2] & 0xFFFFFFFF, sockaddr.IOV_MAX) if self._calls[seen.number] == "sendmmsg" else 1
+        size = sockaddr.MMSGHDR_SIZE
+        try:
+            memory = os.open(f"/proc/{seen.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                raw = os.pread(memory, size * count, seen.args[1])
+            finally:
+                os.close(memory)
+        except (OSError, OverflowError):
+            return False
+        # what is missing is no address: the call itself answers EFAULT
+        whole = range(0, len(raw) - sockaddr.MSGHDR_SIZE + 1, size)
+        return not any(sockaddr.header(raw[at : at + size]).addressed for at in whole)
+
+    def _let_go(self, seen: Notification) -> bool:
+        """Tell a send to go on, unless there is a socket by now that it could be turned to."""
+        with self._lock:
+            if self._datagrams:
+                return False
+            self._inflight.let_go(seen.pid)
+            self._tell(notification.go_on(seen.id))
+            return True
+
+    def _tell(self, answer: bytes) -> None:
+        try:
+            fcntl.ioctl(self._listener, notification.SEND, bytearray(answer))
+        except OSError as error:
+            if error.errno != errno.ENOENT:  # its caller was killed
+                raise
+
+    def _answer_aside(self, seen: Notification) -> None:
+        """In a thread of its own."""
+        self._answer(seen, self._entered)
+        if self._recorder.waiting:
+            self._wake()
+
+    def _answer(self, seen: Notification, made: Callable[[Notification], int | None]) -> bool:
+        """Answer a call with what `made` returns or raises; false when that is `None`: it was, or will be, answered."""
+        try:
+            value = made(seen)
+            if value is None:
+                return False
+            answer = notification.value(seen.id, value)
+        except OSError as error:
+            answer = notification.fail(seen.id, error.errno or errno.EIO)
+        except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
+            self._missed(error)
+            answer = notification.fail(seen.id, errno.EPERM)
+        self._tell(answer)
+        return True
+
+    def _entered(self, seen: Notification) -> int | None:
+        self._enter()
+        return self._made(seen)
+
+    def _dialled_at_once(self, seen: Notification) -> int | None:
+        """Connect to a host; `None` when a thread has to: it is no host, or takes its time."""
+        if seen.pid == 0:
+            return None
+        with Caller(seen.pid) as who, who.socket(signed(seen.args[0])) as sock:
+            if sock.family not in HOSTS:
+                return None
+            self._still(seen)
+            raw = who.address(seen.args[1], seen.args[2])
+            if int.from_bytes(raw[:2], "little") not in HOSTS:
+                return None
+            with self._targets.of(who, sock, raw, "connect") as (address, inet):
+                if self._unheard(sock, inet):
+                    return None
+                code = at_once(self._waiting(seen, who, sock), address)
+                if code is not None:
+                    self._dialled(who, sock, inet, code)
+        return code
+
+    def _enter(self) -> None:
+        thread = _thread.get_native_id()
+        if thread not in self.own:
+            self.own.add(thread)
+            # a socket's file is opened with the mode bits that would answer the task itself
+            kernel.drop_file_capabilities()
+
+    def _made(self, seen: Notification) -> int | None:
+        """Make the call; its result, or `None` when it was told to go on."""
+        name = self._calls[seen.number]
+        if seen.pid == 0:
+            raise caller.Unreadable("a notified call could not be attributed")
+        if name in _MAKES:
+            self._first_datagrams()
+            self._tell(notification.go_on(seen.id))
+            return None
+        if name in _MESSAGES and self._plain(seen) and self._let_go(seen):
+            return None
+        with Caller(seen.pid) as who, who.socket(signed(seen.args[0])) as sock:
+            self._still(seen)
+            if name == "connect":
+                return self._connect(seen, who, sock)
+            if name == "sendto" and sock.family == sockaddr.AF_NETLINK and self._let_go(seen):
+                return None
+            return self._send(seen, who, sock, name)
+
+    def _still(self, seen: Notification) -> None:
+        """What was read since it arrived was read of this caller, and not of a later one of its number."""
+        fcntl.ioctl(self._listener, notification.ID_VALID, struct.pack("<Q", seen.id))
+
+    def _first_datagrams(self) -> None:
+        """Before there is the first AF_UNIX datagram socket no send may be on its way that was let go."""
+        with self._making:
+            if self._datagrams:
+                return
+            with self._lock:
+                self._datagrams = True
+            if not self._inflight.settle(_SETTLE_SECONDS):
+                with self._lock:
+                    self._datagrams = False
+                raise _error(errno.ENOBUFS)
+
+    def _waiting(self, seen: Notification, who: Caller, sock: socket.socket, flags: int = 0) -> Waiting:
+        status = fcntl.fcntl(sock.fileno(), fcntl.F_GETFL)
+        nonblocking = bool(status & os.O_NONBLOCK or flags & socket.MSG_DONTWAIT)
+        return Waiting(who, sock, lambda: self._still(seen), nonblocking=nonblocking)
+
+    def _connect(self, seen: Notification, who: Caller, sock: socket.socket) -> int:
+        raw = who.address(seen.args[1], seen.args[2])
+        with self._targets.of(who, sock, raw, "connect") as (address, inet):
+            if self._listens(sock, inet):
+                code = connected(self._waiting(seen, who, sock), address)
+            else:
+                code = errno.ECONNREFUSED
+            self._dialled(who, sock, inet, code)
+        return 0
+
+    def _unheard(self, sock: socket.socket, inet: sockaddr.Inet | None) -> tuple[str, int] | None:
+        """Where the front is not known to listen yet, and has to for this stream."""
+        if inet is None or sock.type != socket.SOCK_STREAM:
+            return None
+        place = self._outbound.place(inet)
+        return None if place in self._reached else place
+
+    def _listens(self, sock: socket.socket, inet: sockaddr.Inet | None) -> bool:
+        """Whether the front listens where it has to; else this may lead to a server of the task's own."""
+        place = self._unheard(sock, inet)
+        if place is None:
+            return True
+        if not self._front.reach(*place):
+            return False
+        self._reached.add(place)
+        return True
+
+    def _dialled(self, who: Caller, sock: socket.socket, inet: sockaddr.Inet | None, code: int) -> None:
+        """A connect came to an errno, 0 for none.
+
+        Raises:
+            OSError: that.
+        """
+        stream = sock.type == socket.SOCK_STREAM
+        # where the front listens, it tells of what it refuses itself
+        if inet is not None and not (stream and self._outbound.place(inet) in self._reached):
+            told = pending(sock) if code == errno.EINPROGRESS else code
+            self._outbound.ended(who.thread, inet, told, sends=stream)
+        if code:
+            raise _error(code)
+
+    def _send(self, seen: Notification, who: Caller, sock: socket.socket, name: str) -> int:
+        if name == "sendto":
+            flags = seen.args[3] & 0xFFFFFFFF
+            raw = who.address(seen.args[4], seen.args[5])
+            waiting = self._waiting(seen, who, sock, flags)
+            return self._message(waiting, raw, [(seen.args[1], seen.args[2])], control=b"", flags=flags, call=name)
+        flags = (seen.args[2] if name == "sendmsg" else seen.args[3]) & 0xFFFFFFFF
+        waiting = self._waiting(seen, who, sock, flags)
+        if name == "sendmsg":
+            return self._headed(waiting, seen.args[1], flags, name)
+        done = 0
+        for index in range(min(seen.args[2] & 0xFFFFFFFF, sockaddr.IOV_MAX)):
+            at = seen.args[1] + index * sockaddr.MMSGHDR_SIZE
+            try:
+                sent = self._headed(waiting, at, flags, name)
+                who.write(at + sockaddr.MMSG_SENT, sent.to_bytes(4, "little"))
+            except OSError:
+                if done:
+                    return done
+                raise
+            done += 1
+        return done
+
+    def _headed(self, waiting: Waiting, at: int, flags: int, call: str) -> int:
+        who = waiting.who
+        header = sockaddr.header(who.read(at, sockaddr.MSGHDR_SIZE))
+        if header.name_size < 0:
+            raise _error(errno.EINVAL)
+        raw = who.address(header.name, min(header.name_size, sockaddr.STORAGE)) if header.addressed else b""
+        parts, control = sending.parts_of(who, header), sending.control_of(who, header)
+        return self._message(waiting, raw, parts, control=control, flags=flags, call=call)
+
+    def _message(
+        self, waiting: Waiting, raw: bytes, parts: list[tuple[int, int]], *, control: bytes, flags: int, call: str
+    ) -> int:
+        who, sock = waiting.who, waiting.sock
+        if sock.family == sockaddr.AF_NETLINK:
+            return sending.question(waiting, raw, parts, flags)
+        if not raw:
+            return sending.message(waiting, parts, name=b"", control=control, flags=flags)
+        with self._targets.of(who, sock, raw, call) as (address, inet):
+            stream, sent, code = sock.type == socket.SOCK_STREAM, 0, errno.ECONNREFUSED
+            if inet is None or (self._listens(sock, inet) if stream else not self._outbound.stands_in(inet)):
+                try:
+                    sent, code = sending.message(waiting, parts, name=address, control=control, flags=flags), 0
+                except OSError as error:
+                    code = error.errno or errno.EIO
+            if inet is not None:
+                self._outbound.ended(who.thread, inet, code, sends=True, datagram=not stream)
+        if code:
+            raise _error(code)
+        return sent

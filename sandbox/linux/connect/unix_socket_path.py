@@ -1,0 +1,103 @@
+"""EFFECT: where a caller's socket path leads: found as the caller would find it, and held."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import NamedTuple
+
+from sandbox.linux.caller import caller_memory as caller
+from sandbox.linux.caller.path_walk import walk
+
+_OPEN = os.O_PATH | os.O_CLOEXEC
+_DIRECTORY = os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY
+# the task's own devices, shared memory included: nothing of the host's is below it
+_PRIVATE = "/dev"
+_TRIES = 4
+
+
+class Place(NamedTuple):
+    """What a path led to.
+
+    Attributes:
+        path: absolute, as the caller sees it, no link left.
+        descriptor: of just that file, opened with O_PATH.
+        socket: whether it is one.
+    """
+
+    path: str
+    descriptor: int
+    socket: bool
+
+    @property
+    def name(self) -> bytes:
+        """A path by which this very file is reached, from this process."""
+        return b"/proc/self/fd/%d" % self.descriptor
+
+
+def reach(thread: int, path: bytes) -> Place:
+    """Follow a path as the caller's own call would, from its root and its working directory.
+
+    Raises:
+        OSError: what the caller is to be answered.
+    """
+    flags = _OPEN | (os.O_DIRECTORY if path.endswith(b"/") else 0)
+    if path.startswith(b"/"):
+        descriptor = _from_root(thread, path, flags)
+    else:
+        here = os.open(f"/proc/{thread}/cwd", _DIRECTORY)
+        try:
+            beneath = caller.RESOLVE_BENEATH | caller.RESOLVE_NO_MAGICLINKS
+            descriptor = caller.open_at(here, path, flags, beneath)
+        except OSError as error:
+            if error.errno not in (errno.EXDEV, errno.EAGAIN):
+                raise
+            base = os.fsencode(os.readlink(f"/proc/self/fd/{here}"))
+            descriptor = _from_root(thread, base + b"/" + path, flags)
+        finally:
+            os.close(here)
+    try:
+        found = os.readlink(f"/proc/self/fd/{descriptor}")
+        return Place(found, descriptor, stat.S_ISSOCK(os.fstat(descriptor).st_mode))
+    except OSError:
+        os.close(descriptor)
+        raise
+
+
+def _from_root(thread: int, path: bytes, flags: int) -> int:
+    root = os.open(f"/proc/{thread}/root", _DIRECTORY)
+    inside = caller.RESOLVE_IN_ROOT | caller.RESOLVE_NO_MAGICLINKS
+    try:
+        for _ in range(_TRIES):
+            try:
+                return caller.open_at(root, path, flags, inside)
+            except OSError as error:
+                if error.errno != errno.EAGAIN and not path.startswith((b"/proc/", b"/dev/")):
+                    raise
+                if error.errno not in (errno.EAGAIN, errno.ENOENT, errno.ELOOP, errno.EXDEV):
+                    raise
+                # links of /proc lead where they do for whoever follows them, which must not be this process
+                path = os.fsencode(walk(thread, os.fsdecode(path), follows=True))
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    finally:
+        os.close(root)
+
+
+def own(path: str, places: tuple[str, ...]) -> bool:
+    """Whether sockets at a canonical path are the task's own: in one of its places, or among its devices."""
+    return any(path == place or path.startswith(place.rstrip("/") + "/") for place in (*places, _PRIVATE))
+
+
+def on_host(thread: int, path: str) -> str:
+    """The path on the host of what a caller named and does not see."""
+    base = os.readlink(f"/proc/{thread}/cwd") if not path.startswith("/") else "/"
+    return walk(thread, path, base=base, follows=True)
+
+
+def is_socket(path: str) -> bool:
+    """Whether the host has a socket there; nothing of the host's is in the task's own places."""
+    try:
+        return not path.startswith(_PRIVATE + "/") and stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""What runs inside the namespaces of a task before its command does."""

@@ -1,0 +1,387 @@
+"""EFFECT: enters the anchor's namespaces, makes the pid namespace and mounts the plan.
+
+Invariants:
+1. Every source is opened with no link followed and nothing above it: a link planted after planning moves nothing.
+2. Sources are taken from the host's own tree, never from below a mount of this plan.
+3. Whatever is not granted is read-only before the first writable grant is attached.
+4. A mount the host makes later does not arrive inside: it would come as the host made it, writable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import resource
+import socket
+import stat
+from typing import TYPE_CHECKING
+
+from sandbox.linux.inside import warm_dcache as learning
+from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.planning.operations import Absent, Bind, Cover, Empty, Fresh, Link, Operation, Origin, Seal, Way
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# on the anchor's own /dev, a file system of the sandbox alone: a place to mount without touching the host
+_NEST = "/dev/.vx"
+_TOP = "/dev/.vx-root"
+_NOWHERE = "/dev/.vx-nowhere"
+_NOTHING = -1
+_NEVER_READ_ONLY = ("/", "/dev")
+# of the descriptors a process may have, kept for everything but copies
+_SPARE_DESCRIPTORS = 128
+
+
+class Vanished(OSError):
+    """A source changed between planning and mounting; a second attempt may succeed."""
+
+
+def enter(anchor: int, *, fuse: bool) -> tuple[int, int | OSError]:
+    """Enter every namespace of the process `anchor` but its inner user namespace; make a pid namespace.
+
+    Args:
+        anchor: a process of the anchor, as the host numbers it.
+        fuse: whether to open `/dev/fuse` on the way.
+
+    Returns:
+        The descriptor of the inner user namespace, and that of `/dev/fuse` or why there is none.
+    """
+    descriptors = {
+        name: os.open(f"/proc/{anchor}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        for name in ("net", "ipc", "uts", "cgroup", "mnt")
+    }
+    inner = os.open(f"/proc/{anchor}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+    outer = kernel.owning_user_namespace(descriptors["mnt"])
+    kernel.setns(outer, "user")
+    device: int | OSError = OSError("not asked for")
+    if fuse:
+        try:
+            # after the user namespace: the mount wants a descriptor opened in its own
+            device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            device = error
+    for name in ("net", "ipc", "uts", "cgroup", "mnt"):
+        kernel.setns(descriptors[name], name)
+        os.close(descriptors[name])
+    os.close(outer)
+    kernel.unshare("pid")
+    return inner, device
+
+
+def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> None:
+    """Carry out the plan in the current mount namespace.
+
+    Args:
+        operations: parents before children.
+        nest: makes the detached file system that holds everything a cover shows (a mask or a tmpfs), its tree
+            being the absolute names of the plan; called once the root is read-only.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    kernel.set_mount_attributes(kernel.AT_FDCWD, "/", propagation=kernel.MS_PRIVATE)
+    root = os.open("/", os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
+    sources = _Sources(root)
+    for op in operations:
+        if isinstance(op, Cover) and op.path != "/":
+            sources.keep(op.path)
+    writable = {op.path: sources.clone(op) for op in operations if isinstance(op, Bind) and op.writable}
+    kernel.set_mount_attributes(kernel.AT_FDCWD, "/", add=kernel.MOUNT_ATTR_RDONLY)
+    # device nodes, /dev/shm and /dev/pts are the sandbox's own
+    kernel.set_mount_attributes(kernel.AT_FDCWD, "/dev", remove=kernel.MOUNT_ATTR_RDONLY)
+    if not os.statvfs("/").f_flag & os.ST_RDONLY:
+        raise OSError("the root did not become read-only")
+    # a cover of the root is a root of its own; below the old one it is finished, then takes its place
+    top = _TOP if any(isinstance(op, Cover) and op.path == "/" for op in operations) else ""
+    # process 1 has mounted its own over the old /proc
+    fresh = {op.path: kernel.clone_tree(kernel.AT_FDCWD, op.path) for op in operations if isinstance(op, Fresh)}
+    os.mkdir(_NEST, 0o755)
+    # what needs the mask comes after, so that whoever answers it can get ready meanwhile
+    readable = _Readable(operations, sources, top)
+    kernel.attach_mount_at(nest(), _NEST)
+    shown = os.open(_NEST, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
+    if top:
+        # a copy: below the nest itself nothing may be mounted, or what is taken from there would be that
+        os.mkdir(top, 0o755)
+        _attach(kernel.clone_tree(shown, "."), top)
+    _place_all(operations, shown, sources, writable | fresh, readable)
+    os.close(shown)
+    sources.close()
+    kernel.detach(_NEST)
+    os.rmdir(_NEST)
+    if top:
+        kernel.become_root(top)
+        os.rmdir(top)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def rehearse(*, idle: Callable[[], bool] = lambda: True) -> None:
+    """Go through the motions of a plan, with no mount to make: to take one away again the kernel makes one wait.
+
+    Args:
+        idle: whether there is nothing better to do yet.
+    """
+    origin = Origin(reason="rehearsed")
+    file = Bind(path="/etc/passwd", origin=origin, directory=False)
+    seals = (Seal(path="/one", origin=origin), Seal(path="/other", origin=origin))
+    root = os.open("/", os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
+    sources = _Sources(root)
+    readable = _Readable((), sources, _NOWHERE)
+    for motion in (
+        lambda: learning.learn(seals, root),
+        # it insists on what is read-only, and nothing is yet
+        lambda: readable.attach(file),
+        lambda: kernel.clone_name(_NOTHING, "name", recursive=True),
+        lambda: kernel.attach_mount_in(_NOTHING, root, "name"),
+        lambda: kernel.set_mount_attributes(_NOTHING, "", add=kernel.MOUNT_ATTR_RDONLY),
+        lambda: _lay_over(seals[0], _NOTHING, _NOWHERE),
+    ):
+        with contextlib.suppress(OSError):  # there is nothing it could be done to
+            if idle():
+                motion()
+    readable.close()
+    sources.close()
+
+
+def _place_all(
+    operations: tuple[Operation, ...], shown: int, sources: _Sources, taken: dict[str, int], readable: _Readable
+) -> None:
+    """Attach every mount of the plan.
+
+    Args:
+        operations: parents before children.
+        shown: the mount that holds what covers show.
+        sources: for binds that are not in `taken`, which are attached read-only.
+        taken: mounts by path that were copied while they could be written.
+        readable: what is bound read-only, which it attaches where the new root is.
+    """
+    learning.learn(operations, shown)
+    top = readable.top
+    # a copy of a directory takes along what lies over it: a cover that a bind hides whole would hide the bind instead
+    whole = {op.path for op in operations if isinstance(op, Bind)}
+    for op in operations:
+        if isinstance(op, Cover) and op.path not in whole:
+            if op.path != "/":
+                _attach(kernel.clone_tree(shown, op.path.lstrip("/")), top + op.path)
+        elif isinstance(op, Fresh):
+            _attach(taken[op.path], top + op.path)
+        elif isinstance(op, Bind) and readable.holds(op):
+            readable.attach(op)
+        elif isinstance(op, Bind):
+            tree = taken[op.path] if op.path in taken else _read_only(op, sources)
+            if tree >= 0:
+                _attach(tree, top + op.path)
+        elif isinstance(op, (Empty, Seal, Absent)) and op.laid_over:
+            _lay_over(op, shown, top)
+    readable.close()
+
+
+def _read_only(op: Bind, sources: _Sources) -> int:
+    try:
+        tree = sources.clone(op)
+    except Vanished as error:
+        _forgive(op, error)
+        return -1
+    kernel.set_mount_attributes(tree, "", add=kernel.MOUNT_ATTR_RDONLY)
+    return tree
+
+
+def _forgive(op: Bind, error: Vanished) -> None:
+    """In a busy directory names come and go: the place of one that nobody asked for by name stays empty."""
+    if op.origin.field:
+        raise error
+
+
+class _Readable:
+    """What is bound read-only: of files there may be thousands, so what they share is done once a directory.
+
+    A copy of a read-only mount is read-only, so these need no attributes of their own; what lies in /dev does. They are
+    copied before anything is attached, as long as there are descriptors.
+
+    Args:
+        operations: the plan.
+        sources: everything there being read-only but /dev.
+        top: where the new root is, empty for the present one.
+    """
+
+    def __init__(self, operations: tuple[Operation, ...], sources: _Sources, top: str) -> None:
+        self._sources = sources
+        self.top = top
+        self._source = _Directory()
+        self._target = _Directory()
+        held = [op for op in operations if isinstance(op, Bind) and self.holds(op)]
+        # beyond the descriptors only files can wait: a copy of a directory takes along what lies over it
+        held.sort(key=lambda op: not op.directory)
+        room = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _SPARE_DESCRIPTORS
+        self._copies = {op.path: self._copy(op) for op in held[: max(0, room)]}
+
+    @staticmethod
+    def holds(op: Bind) -> bool:
+        return not (op.writable or op.path in _NEVER_READ_ONLY or op.path.startswith("/dev/"))
+
+    def attach(self, op: Bind) -> None:
+        """Put it in place.
+
+        Raises:
+            Vanished: it is not there as it was planned, and a grant names it.
+        """
+        tree = self._copies.pop(op.path) if op.path in self._copies else self._copy(op)
+        if tree < 0:
+            return
+        directory, _, name = op.path.rpartition("/")
+        try:
+            if directory != self._target.path:
+                path = self.top + directory + "/"
+                self._target.enter(directory, os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
+            kernel.attach_mount_in(tree, self._target.fd, name)
+        finally:
+            os.close(tree)
+
+    def _copy(self, op: Bind) -> int:
+        try:
+            return self._clone(op)
+        except Vanished as error:
+            _forgive(op, error)
+            return -1
+
+    def _clone(self, op: Bind) -> int:
+        directory, _, name = op.path.rpartition("/")
+        if directory != self._source.path:
+            self._source.enter(directory, self._sources.open(directory or "/", os.O_PATH | os.O_DIRECTORY))
+            if not os.fstatvfs(self._source.fd).f_flag & os.ST_RDONLY:
+                raise OSError(f"{directory} is not read-only")
+        try:
+            tree = kernel.clone_name(self._source.fd, name, recursive=op.directory)
+        except OSError as error:
+            raise Vanished(error.errno, error.strerror, op.path) from error
+        mode = os.fstat(tree).st_mode
+        if stat.S_ISDIR(mode) != op.directory or stat.S_ISLNK(mode):
+            os.close(tree)
+            raise Vanished(errno.EEXIST, "it became another thing while the sandbox was being built", op.path)
+        return tree
+
+    def close(self) -> None:
+        self._source.close()
+        self._target.close()
+
+
+class _Directory:
+    """The directory last worked in, open."""
+
+    def __init__(self) -> None:
+        self.path: str | None = None
+        self.fd = -1
+
+    def enter(self, path: str, fd: int) -> None:
+        self.close()
+        self.path, self.fd = path, fd
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+        self.path, self.fd = None, -1
+
+
+def _lay_over(op: Empty | Seal | Absent, shown: int, top: str) -> None:
+    try:
+        _attach(kernel.clone_tree(shown, op.path.lstrip("/")), top + op.path)
+    except FileNotFoundError as error:
+        # gone meanwhile: there is nothing to lay it over
+        if not isinstance(op, Absent):
+            raise Vanished(error.errno, error.strerror, op.path) from error
+    except NotADirectoryError as error:
+        what = "it became another thing while the sandbox was being built"
+        raise Vanished(error.errno, what, op.path) from error
+
+
+def _attach(tree: int, path: str) -> None:
+    try:
+        kernel.attach_mount_at(tree, path)
+    finally:
+        os.close(tree)
+
+
+class _Sources:
+    """The host's tree as it was before anything was mounted over it."""
+
+    def __init__(self, root: int) -> None:
+        self._roots: list[tuple[str, int]] = [("/", root)]
+
+    def keep(self, directory: str) -> None:
+        self._roots.append((directory.rstrip("/") + "/", self.open(directory, os.O_PATH | os.O_DIRECTORY)))
+        self._roots.sort(key=lambda pair: -len(pair[0]))
+
+    def clone(self, op: Bind) -> int:
+        fd = self.open(op.path, os.O_PATH)
+        try:
+            is_directory = stat.S_ISDIR(os.fstat(fd).st_mode)
+            if is_directory != op.directory:
+                kind = "a directory" if is_directory else "not a directory"
+                raise Vanished(20, f"it became {kind} while the sandbox was being built", op.path)
+            return kernel.clone_tree(fd)
+        finally:
+            os.close(fd)
+
+    def open(self, path: str, flags: int) -> int:
+        slashed = path.rstrip("/") + "/"
+        for directory, fd in self._roots:
+            if slashed.startswith(directory):
+                try:
+                    return kernel.open_beneath(fd, path[len(directory) :], flags)
+                except OSError as error:
+                    raise Vanished(error.errno, error.strerror, path) from error
+        raise OSError(f"{path} is not absolute")
+
+    def close(self) -> None:
+        for _, fd in self._roots:
+            os.close(fd)
+
+
+def plain_cover(operations: tuple[Operation, ...]) -> int:
+    """A read-only tmpfs that shows what the mask would, where there is no mask; nothing asked of it is seen."""
+    mount = kernel.new_mount("tmpfs", {"mode": "0755", "size": "64m"})
+    made: set[str] = {""}
+    for op in operations:
+        relative = op.path.strip("/")
+        if isinstance(op, (Cover, Way, Empty)) or (isinstance(op, (Bind, Absent)) and op.directory):
+            _directory(mount, relative, made)
+        elif isinstance(op, (Bind, Seal, Link, Absent)):
+            _directory(mount, os.path.dirname(relative), made)
+            if relative in made:
+                continue
+            made.add(relative)
+            if isinstance(op, Link):
+                os.symlink(op.target, relative, dir_fd=mount)
+            else:
+                mode = 0o000 if isinstance(op, (Seal, Absent)) else 0o444
+                os.close(os.open(relative, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode, dir_fd=mount))
+    kernel.set_mount_attributes(mount, "", add=kernel.MOUNT_ATTR_RDONLY)
+    return mount
+
+
+def _directory(mount: int, relative: str, made: set[str]) -> None:
+    if relative in made:
+        return
+    _directory(mount, os.path.dirname(relative), made)
+    os.mkdir(relative, 0o755, dir_fd=mount)
+    made.add(relative)
+
+
+def mask_mount(device: int) -> int:
+    """A detached FUSE mount over an opened `/dev/fuse`; whoever reads the device answers."""
+    return kernel.new_mount(
+        "fuse",
+        {
+            "fd": str(device),
+            "rootmode": "40000",
+            # as this user namespace numbers them
+            "user_id": str(os.getuid()),
+            "group_id": str(os.getgid()),
+        },
+    )
+
+
+def send(link: socket.socket, word: bytes, *fds: int) -> None:
+    """One word to the warden, with descriptors."""
+    socket.send_fds(link, [word], list(fds))

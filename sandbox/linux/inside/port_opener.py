@@ -1,0 +1,133 @@
+"""EFFECT: the one process that stays in a task's network: it opens listeners there for the front, and nothing else.
+
+It lives in the host's other namespaces, out of the task's sight, and ends with the front.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pickle
+import re
+import signal
+import socket
+from typing import NoReturn
+
+from sandbox.linux.inside import network_listeners as listeners
+from sandbox.linux.kernel import kernel_calls as kernel
+
+#: Places asked for in one word, so that the descriptors fit into one, too.
+BATCH = 100
+_WORD = 1 << 16
+# as the kernel counts them for each of the two protocols, `NoPorts` being the second figure of the first one's line
+_NOBODY = re.compile(r"^(?:Udp: \d+ |Udp6NoPorts\s+)(\d+)", re.MULTILINE)
+
+
+def start(network: int, *others: socket.socket) -> socket.socket:
+    """Fork it, and say where it is asked; it keeps none of `others`.
+
+    Args:
+        network: a descriptor of the task's network namespace.
+        others: sockets of the front's alone.
+
+    Raises:
+        OSError: no process can be started.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        try:
+            ours.close()
+            for one in others:
+                one.close()
+            _live(network, theirs)
+        finally:
+            os._exit(1)
+    theirs.close()
+    word = ours.recv(_WORD)
+    if word != b"ready":
+        raise OSError(f"the task's network cannot be entered: {word.decode(errors='replace') or 'it ended'}")
+    return ours
+
+
+def ask(opener: socket.socket, places: list[tuple[str, int]]) -> list[socket.socket]:
+    """Listeners at addresses and ports of the task's network, those that can be opened.
+
+    Raises:
+        OSError: the opener is gone.
+    """
+    found: list[socket.socket] = []
+    for start_at in range(0, len(places), BATCH):
+        opener.send(pickle.dumps(places[start_at : start_at + BATCH]))
+        word, fds, _, _ = socket.recv_fds(opener, 16, BATCH)
+        if not word:
+            raise OSError("what opens listeners in the task's network ended")
+        for fd in fds:
+            os.set_inheritable(fd, False)
+            found.append(socket.socket(fileno=fd))
+    return found
+
+
+def sock(opener: socket.socket, family: int) -> socket.socket:
+    """A stream socket of the task's network, connected to nothing yet.
+
+    Raises:
+        OSError: the opener is gone, or cannot.
+    """
+    opener.send(pickle.dumps(family))
+    word, fds, _, _ = socket.recv_fds(opener, 16, 1)
+    if not word or not fds:
+        raise OSError("no socket can be made in the task's network")
+    os.set_inheritable(fds[0], False)
+    return socket.socket(fileno=fds[0])
+
+
+def unheard(opener: socket.socket) -> int:
+    """How many datagrams of the task's network had nobody to take them.
+
+    Raises:
+        OSError: the opener is gone.
+    """
+    opener.send(pickle.dumps(None))
+    return int(opener.recv(_WORD) or 0)
+
+
+def _live(network: int, link: socket.socket) -> NoReturn:
+    try:
+        owner = fcntl.ioctl(network, kernel.NS_GET_USERNS)
+        kernel.setns(owner, "user")
+        kernel.setns(network, "net")
+        os.close(owner)
+        os.close(network)
+        # only now: a process that gains capabilities forgets it
+        kernel.die_with_parent(signal.SIGKILL)
+    except OSError as error:
+        link.send(str(error).encode())
+        os._exit(1)
+    link.send(b"ready")
+    while word := link.recv(_WORD):
+        wanted: list[tuple[str, int]] | int | None = pickle.loads(word)  # noqa: S301  the front is of this program
+        if wanted is None:
+            link.send(b"%d" % _unheard())
+            continue
+        opened = _sockets(wanted) if isinstance(wanted, int) else listeners.at(wanted)
+        socket.send_fds(link, [b"opened"], [one.fileno() for one in opened])
+        for one in opened:
+            one.close()
+    os._exit(0)
+
+
+def _unheard() -> int:
+    found = 0
+    for name in ("snmp", "snmp6"):
+        # a machine without IPv6 counts nothing of it
+        with contextlib.suppress(OSError), open(f"/proc/self/net/{name}", encoding="ascii") as file:
+            found += sum(map(int, _NOBODY.findall(file.read())))
+    return found
+
+
+def _sockets(family: int) -> list[socket.socket]:
+    try:
+        return [socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)]
+    except OSError:
+        return []

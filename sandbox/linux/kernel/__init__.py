@@ -1,0 +1,1 @@
+"""The formats and calls of the Linux kernel that Python has no name for."""

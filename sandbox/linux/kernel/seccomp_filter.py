@@ -1,0 +1,174 @@
+"""The one seccomp program of a task: what is refused, what stops for the observer, all else runs.
+
+Nothing is hidden by it that a mount or a namespace does not hide already, except what only a filter
+can refuse: typing into the terminal, io_uring (its operations never pass a filter), key rings, and the
+families of sockets that no network namespace holds. Of those AF_UNIX works where calls stop for the
+warden, which makes its connections (see `dials`).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sandbox.linux.kernel import bpf
+from sandbox.linux.kernel.syscall_numbers import X32_BIT, Architecture
+from sandbox.linux.kernel.syscall_table import BIND, CALLS, OPEN_WRITE_FLAGS, OPENS, WRITES
+
+Notify = Literal["none", "writes", "all"]
+UnixSockets = Literal["refused", "mediated", "free"]
+
+EPERM = 1
+ENOSYS = 38
+EAFNOSUPPORT = 97
+
+AF_UNIX = 1
+#: AF_INET, AF_INET6 and AF_NETLINK, which end at the network namespace, and AF_PACKET, for which a task lacks the
+#: capability. The others (vsock, Bluetooth, the kernel's ciphers, ...) are as in a kernel without them.
+CONFINED = (2, 10, 16, 17)
+#: Set in SOCK_DGRAM and SOCK_RAW (which AF_UNIX takes for the same), not in SOCK_STREAM or SOCK_SEQPACKET.
+DATAGRAM = 2
+TIOCSTI = 0x5412
+TIOCLINUX = 0x541C
+
+#: CLONE_NEW* but for time, which only unshare takes: in clone that bit belongs to the exit signal.
+CLONE_NAMESPACES = 0x7E020000
+UNSHARE_NAMESPACES = CLONE_NAMESPACES | 0x80
+
+#: Refused whatever the arguments.
+REFUSED: dict[str, int] = {
+    # a libc falls back where these do not exist: to clone, whose flags can be read here, and to plain calls
+    "clone3": ENOSYS,
+    "io_uring_setup": ENOSYS,
+    "io_uring_enter": ENOSYS,
+    "io_uring_register": ENOSYS,
+    **dict.fromkeys(
+        (
+            "setns",
+            "mount",
+            "umount2",
+            "pivot_root",
+            # a task holds no capability for it; refused here too so that no later grant of one opens it
+            "chroot",
+            "open_tree",
+            "open_tree_attr",
+            "move_mount",
+            "fsopen",
+            "fsconfig",
+            "fsmount",
+            "fspick",
+            "mount_setattr",
+            "open_by_handle_at",
+            "keyctl",
+            "add_key",
+            "request_key",
+            "bpf",
+            "perf_event_open",
+            "userfaultfd",
+            "kexec_load",
+            "kexec_file_load",
+            "init_module",
+            "finit_module",
+            "delete_module",
+            "syslog",
+            "quotactl",
+            "quotactl_fd",
+            "swapon",
+            "swapoff",
+            "reboot",
+            "acct",
+            "sethostname",
+            "setdomainname",
+            "settimeofday",
+            "clock_settime",
+            "iopl",
+            "ioperm",
+            "vhangup",
+            "nfsservctl",
+            "lookup_dcookie",
+        ),
+        EPERM,
+    ),
+}
+
+
+def conditions(unix_sockets: UnixSockets) -> dict[str, bpf.Block]:
+    """Calls whose arguments decide; the same for every architecture."""
+    eperm, allow = bpf.refuse(EPERM), bpf.ALLOW
+    if unix_sockets == "refused":
+        of_unix, datagrams = bpf.returns(eperm), eperm
+    elif unix_sockets == "mediated":
+        of_unix, datagrams = bpf.if_any_bit(1, DATAGRAM, bpf.NOTIFY, allow), bpf.NOTIFY
+    else:
+        of_unix, datagrams = bpf.returns(allow), allow
+    others = bpf.if_one_of(0, CONFINED, allow, bpf.refuse(EAFNOSUPPORT))
+    sockets = [bpf.load_low(0), bpf.Instruction(bpf.JUMP_EQUAL, 0, len(of_unix), AF_UNIX), *of_unix, *others]
+    # one of a pair of datagram sockets can be turned to any listening address; a stream's peer stays what it is
+    pairs = bpf.if_any_bit(1, DATAGRAM, datagrams, allow)
+    return {
+        "ioctl": bpf.if_one_of(1, (TIOCSTI, TIOCLINUX), eperm, allow),
+        "clone": bpf.if_any_bit(0, CLONE_NAMESPACES, eperm, allow),
+        "unshare": bpf.if_any_bit(0, UNSHARE_NAMESPACES, eperm, allow),
+        "socket": sockets,
+        "socketpair": pairs,
+    }
+
+
+def notified(notify: Notify) -> dict[str, bpf.Block]:
+    """Calls that stop for the observer."""
+    if notify == "none":
+        return {}
+    if notify == "all":
+        return {name: bpf.returns(bpf.NOTIFY) for name in (*CALLS, BIND.name)}
+    blocks = {name: bpf.returns(bpf.NOTIFY) for name in (*WRITES, BIND.name)}
+    for name in OPENS - WRITES:
+        blocks[name] = bpf.if_any_bit(CALLS[name].flags, OPEN_WRITE_FLAGS, bpf.NOTIFY, bpf.ALLOW)
+    return blocks
+
+
+def dialled() -> dict[str, bpf.Block]:
+    """Calls that the warden makes for the task."""
+    return {
+        "connect": bpf.returns(bpf.NOTIFY),
+        # a program's plain `send` is this call without an address
+        "sendto": bpf.if_any_set(4, bpf.NOTIFY, bpf.ALLOW),
+        # where these are sent lies in memory, which no filter sees
+        "sendmsg": bpf.returns(bpf.NOTIFY),
+        "sendmmsg": bpf.returns(bpf.NOTIFY),
+    }
+
+
+def program(arch: Architecture, *, notify: Notify, unix_sockets: UnixSockets) -> bytes:
+    """The task's filter as `struct sock_filter[]` (8 bytes an instruction, little endian).
+
+    Args:
+        arch: the machine's own convention; any other (i386, x32, 32-bit arm) answers ENOSYS, as a
+            kernel built without it would.
+        notify: which calls stop for the observer; `writes` where the mask sees the reads.
+        unix_sockets: `refused` where connecting cannot be mediated (a socketpair that nothing else can be reached
+            through stays possible), `mediated` where the warden makes the task's connections, `free` for a task
+            that may reach any.
+    """
+    blocks = {
+        **{name: bpf.returns(bpf.refuse(errno)) for name, errno in REFUSED.items()},
+        **conditions(unix_sockets),
+        **notified(notify),
+        **(dialled() if unix_sockets == "mediated" else {}),
+    }
+    return assembled(arch, blocks)
+
+
+def assembled(arch: Architecture, blocks: dict[str, bpf.Block]) -> bytes:
+    """A filter with a block for each call it knows, by name; what it does not know runs."""
+    entries = sorted((arch.numbers[name], block) for name, block in blocks.items() if name in arch.numbers)
+    foreign = bpf.returns(bpf.refuse(ENOSYS))
+    return bpf.assemble(
+        [
+            bpf.Instruction(bpf.LOAD, 0, 0, bpf.ARCH),
+            bpf.Instruction(bpf.JUMP_EQUAL, 1, 0, arch.audit),
+            *foreign,
+            bpf.Instruction(bpf.LOAD, 0, 0, bpf.NUMBER),
+            bpf.Instruction(bpf.JUMP_AT_LEAST, 0, 1, X32_BIT),
+            *foreign,
+            *bpf.select(entries, bpf.ALLOW),
+        ]
+    )

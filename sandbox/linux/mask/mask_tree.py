@@ -1,0 +1,278 @@
+"""The tree the mask serves: the absolute namespace, with nothing in it but what a plan places.
+
+Pure: a request in, a reply out. The tree never changes, so a name keeps its node and its type for as
+long as the mask is mounted. One file system serves every cover; a subtree of it is bound where each is.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, NamedTuple
+
+from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel.fuse_protocol import InitFlag, Op, Request
+from sandbox.planning.operations import Bind, Cover, Empty, Link, Name, Names, Operation, Seal, Way
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+ENOENT, EACCES, EINVAL, EROFS, ENOSYS = 2, 13, 22, 30, 38
+
+#: How long the kernel may remember what never changes, in seconds.
+REMEMBER = 3600
+MAX_WRITE = 1 << 20
+
+_WANT = (
+    InitFlag.PARALLEL_DIROPS
+    | InitFlag.MAX_PAGES
+    | InitFlag.CACHE_SYMLINKS
+    | InitFlag.ASYNC_READ
+    | InitFlag.DO_READDIRPLUS
+)
+_OPEN_FOR_WRITING = 0o3 | 0o1000
+_ACCESS_WRITE = 2
+
+_DIRECTORY = stat.S_IFDIR | 0o777  # the kernel asks about each name rather than decide from the mode
+_EMPTY = stat.S_IFDIR | 0o555
+_FILE = stat.S_IFREG | 0o444
+_SEALED = stat.S_IFREG
+_LINK = stat.S_IFLNK | 0o777
+
+#: Operations that would change a name in a directory, and those that would change the node itself.
+_NAME_WRITES = frozenset(
+    {Op.MKNOD, Op.MKDIR, Op.UNLINK, Op.RMDIR, Op.SYMLINK, Op.LINK, Op.CREATE, Op.RENAME, Op.RENAME2}
+)
+_NODE_WRITES = frozenset(
+    {Op.SETATTR, Op.SETXATTR, Op.REMOVEXATTR, Op.TMPFILE, Op.WRITE, Op.FALLOCATE, Op.COPY_FILE_RANGE}
+)
+
+
+class Seen(NamedTuple):
+    """A request somebody should know of, with its reply ready.
+
+    Attributes:
+        path: the absolute path: the hidden name of a LOOKUP, else what would have been changed.
+        op: `Op.LOOKUP` for a look at a hidden name, else the refused operation.
+    """
+
+    path: str
+    op: int
+    reply: bytes
+
+
+class MaskTree:
+    """Directories, mount points, links and sealed files, by absolute path and by node.
+
+    Args:
+        operations: a plan's; those that place nothing are passed over.
+        remember_missing: whether the kernel may remember that the host's path is hidden. Where a
+            look must be seen every time, it may not.
+
+    Raises:
+        ValueError: an operation lies below one that makes a file or a link, or at a name served from the host or below.
+    """
+
+    def __init__(self, operations: Iterable[Operation], *, remember_missing: Callable[[str], bool]) -> None:
+        self._remember_missing = remember_missing
+        self._paths: list[str] = ["", "/"]  # by node; the first node is 1
+        self._modes: list[int] = [0, _DIRECTORY]
+        self._targets: dict[int, str] = {}
+        self._children: list[dict[str, int]] = [{}, {}]
+        self._listings: dict[int, list[tuple[int, str, int]]] = {}
+        self._served: set[str] = set()
+        self._still = True
+        self._known: dict[str, int] = {}
+        self._attributes: dict[tuple[int, int, tuple[int, int]], bytes] = {}
+        for operation in operations:
+            self._place(operation)
+        for path in self._served:
+            if self.node(path) is not None:
+                raise ValueError(f"{path} is served by name, and something is placed there")
+
+    def _place(self, operation: Operation) -> None:
+        match operation:
+            case Cover() | Way():
+                self._node(operation.path, _DIRECTORY)
+            case Bind(directory=directory):
+                self._node(operation.path, _DIRECTORY if directory else _FILE)
+            case Empty():
+                self._node(operation.path, _EMPTY)
+            case Seal():
+                self._node(operation.path, _SEALED)
+            case Name():
+                self._node(os.path.dirname(operation.path), _DIRECTORY)
+                self._served.add(operation.path)
+                self._still = False
+            case Names():
+                self._node(operation.path, _DIRECTORY)
+                self._still = False
+            case Link(target=target):
+                self._targets[self._node(operation.path, _LINK)] = target
+            case _:
+                pass
+
+    def _node(self, path: str, mode: int) -> int:
+        above, _, name = path.rpartition("/")
+        parent = self._known.get(above)
+        if parent is None:
+            parent = fuse.ROOT
+            for part in filter(None, above.split("/")):
+                parent = self._step(parent, part)
+            # of a thousand files granted in one directory only the first walks there
+            self._known[above] = parent
+        node = self._step(parent, name) if name else parent
+        if self._children[node] and not stat.S_ISDIR(mode):
+            raise ValueError(f"{path} has something placed in it and is no directory")
+        self._modes[node] = mode
+        self._targets.pop(node, None)
+        return node
+
+    def _step(self, parent: int, name: str) -> int:
+        child = self._children[parent].get(name)
+        if child is not None:
+            return child
+        path = self._join(parent, name)
+        if not stat.S_ISDIR(self._modes[parent]):
+            raise ValueError(f"{path} is placed below {self._paths[parent]}, which is no directory")
+        child = self._children[parent][name] = len(self._paths)
+        self._paths.append(path)
+        self._modes.append(_DIRECTORY)
+        self._children.append({})
+        return child
+
+    def node(self, path: str) -> int | None:
+        """The node of an absolute path, `None` when nothing is there."""
+        node: int | None = fuse.ROOT
+        for name in filter(None, path.split("/")):
+            node = self._children[node].get(name) if node is not None else None
+        return node
+
+    def path(self, node: int) -> str | None:
+        """The absolute path of a node, `None` for a number never given out."""
+        return self._paths[node] if 0 < node < len(self._paths) else None
+
+    def directories(self) -> dict[int, str]:
+        """The directories that hold only what is placed in them, by node."""
+        return {node: self._paths[node] for node in range(1, len(self._paths)) if self._modes[node] == _DIRECTORY}
+
+    def child(self, node: int, name: str) -> int | None:
+        """The node of a name placed in the directory `node`."""
+        return self._children[node].get(name)
+
+    def answer(self, request: Request, *, now: int, owner: tuple[int, int]) -> bytes | Seen | None:
+        """The reply to a request; `None` where the kernel expects none.
+
+        Args:
+            request: as `fuse.parse` gives it.
+            now: nanoseconds since the epoch, for the times of everything here.
+            owner: uid and gid of everything here, as the mask's own user namespace numbers them.
+        """
+        op, unique, node = request.op, request.unique, request.node
+        if op in fuse.SILENT:
+            return None
+        if op == Op.INIT:
+            if request.fields[0] < fuse.MAJOR:
+                return fuse.error(unique, 71)  # EPROTO: a kernel older than the protocol
+            return fuse.reply(unique, fuse.init_out(request, want=_WANT, max_write=MAX_WRITE))
+        if op == Op.DESTROY:
+            return fuse.reply(unique)
+        if not 0 < node < len(self._paths):
+            return fuse.error(unique, ENOENT)
+        if op == Op.LOOKUP:
+            return self._lookup(request, now, owner)
+        if op == Op.GETATTR:
+            return fuse.reply(unique, fuse.attr_out(self._attr(node, now, owner), valid=REMEMBER))
+        if op in _NAME_WRITES:
+            return Seen(self._join(node, request.names[0]), op, fuse.error(unique, EROFS))
+        if op in _NODE_WRITES:
+            return Seen(self._paths[node], op, fuse.error(unique, EROFS))
+        return self._open(request, now, owner)
+
+    def _lookup(self, request: Request, now: int, owner: tuple[int, int]) -> bytes | Seen:
+        name = request.names[0]
+        child = self._children[request.node].get(name)
+        if child is not None:
+            return fuse.reply(request.unique, self._entry(child, now, owner))
+        path = self._join(request.node, name)
+        valid = REMEMBER if self._remember_missing(path) else 0
+        return Seen(path, Op.LOOKUP, fuse.reply(request.unique, fuse.negative_entry(valid)))
+
+    def _entry(self, node: int, now: int, owner: tuple[int, int]) -> bytes:
+        return fuse.entry_out(node, self._attr(node, now, owner), entry_valid=REMEMBER, attr_valid=REMEMBER)
+
+    def _listed(self, request: Request, now: int, owner: tuple[int, int]) -> bytes:
+        """A part of a listing that spares the kernel a look at each name: a thousand places to mount are found so."""
+        _, offset, size = request.fields[:3]
+        listing = self.listing(request.node)
+        out: list[bytes] = []
+        for index in range(offset, len(listing)):
+            node, name, kind = listing[index]
+            known = self._entry(node, now, owner) if index > 1 else fuse.NO_ENTRY
+            entry = known + fuse.dirent(node, name, kind, index + 1)
+            size -= len(entry)
+            if size < 0:
+                break
+            out.append(entry)
+        return b"".join(out)
+
+    def _open(self, request: Request, now: int, owner: tuple[int, int]) -> bytes:
+        op, unique, node = request.op, request.unique, request.node
+        if op == Op.READDIRPLUS:
+            return fuse.reply(unique, self._listed(request, now, owner))
+        if op == Op.OPENDIR:
+            # the kernel then opens every directory without asking, and keeps what it reads there: nothing changes
+            return fuse.error(unique, ENOSYS) if self._still else fuse.reply(unique, fuse.open_out())
+        if op == Op.READDIR:
+            return fuse.reply(unique, fuse.dirents(self.listing(node), request.fields[1], request.fields[2]))
+        if op in (Op.RELEASE, Op.RELEASEDIR):
+            return fuse.reply(unique)
+        if op == Op.OPEN:
+            if self._modes[node] == _SEALED:
+                return fuse.error(unique, EACCES)
+            if request.fields[0] & _OPEN_FOR_WRITING:
+                return fuse.error(unique, EROFS)
+            return fuse.reply(unique, fuse.open_out())
+        return self._tell(request)
+
+    def _tell(self, request: Request) -> bytes:
+        op, unique, node = request.op, request.unique, request.node
+        if op == Op.READ:
+            return fuse.reply(unique)
+        if op == Op.ACCESS:
+            if self._modes[node] == _SEALED and request.fields[0]:
+                return fuse.error(unique, EACCES)
+            return fuse.error(unique, EROFS) if request.fields[0] & _ACCESS_WRITE else fuse.reply(unique)
+        if op == Op.STATFS:
+            return fuse.reply(unique, fuse.statfs_out())
+        if op == Op.READLINK:
+            target = self._targets.get(node)
+            return fuse.error(unique, EINVAL) if target is None else fuse.reply(unique, fuse.readlink_out(target))
+        return fuse.error(unique, ENOSYS)
+
+    def _join(self, node: int, name: str) -> str:
+        parent = self._paths[node]
+        return f"/{name}" if parent == "/" else f"{parent}/{name}"
+
+    def _attr(self, node: int, now: int, owner: tuple[int, int]) -> bytes:
+        mode = self._modes[node]
+        if stat.S_ISLNK(mode):
+            target = os.fsencode(self._targets[node])
+            return fuse.attr(node, mode, size=len(target), owner=owner, times=(now, now, now))
+        # all of a kind look alike but for their number
+        alike = self._attributes.get((mode, now, owner))
+        if alike is None:
+            nlink = 2 if stat.S_ISDIR(mode) else 1
+            alike = fuse.attr(0, mode, nlink=nlink, owner=owner, times=(now, now, now))
+            self._attributes[mode, now, owner] = alike
+        return fuse.renumbered(alike, node)
+
+    def listing(self, node: int) -> list[tuple[int, str, int]]:
+        """What is placed in a directory, `.` and `..` first: inode, name and kind as `fuse.dirents` takes them."""
+        listing = self._listings.get(node)
+        if listing is None:
+            parent = self.node(os.path.dirname(self._paths[node])) or fuse.ROOT
+            listing = [(node, ".", stat.S_IFDIR >> 12), (parent, "..", stat.S_IFDIR >> 12)]
+            listing += [(child, name, self._modes[child] >> 12) for name, child in sorted(self._children[node].items())]
+            self._listings[node] = listing
+        return listing

@@ -1,0 +1,78 @@
+"""EFFECT: directories as they are listed.
+
+A listing is taken when a directory is read from its start and stays until it is read from there again: a place in it
+means the same whatever is removed meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.mask.served import inode_attributes as attributes
+from sandbox.linux.mask.served.inodes import Place, magic
+from sandbox.linux.mask.served.name_lookup import entries
+from sandbox.linux.mask.served.open_files import Handle
+
+if TYPE_CHECKING:
+    from sandbox.linux.kernel.fuse_protocol import Request
+    from sandbox.linux.mask.served.name_lookup import Entry
+    from sandbox.linux.mask.served.passthrough_server import Server
+
+_DIRECTORY = stat.S_IFDIR >> 12
+
+
+def opendir(server: Server, request: Request) -> bytes:
+    """OPENDIR."""
+    fd = -1
+    if not server.places.mixed(request.node):
+        node = server.node(request.node)
+        fd = os.open(magic(server.descriptor(node)), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        server.places.table.spared(fd)
+    return fuse.open_out(server.handles.add(Handle(fd, None)))
+
+
+def _listing(server: Server, request: Request) -> list[Entry]:
+    handle = server.handles.get(request.fields[0])
+    if request.fields[1] == 0 or not handle.listing:
+        own = parent = request.node
+        if handle.fd >= 0:
+            own, parent = os.fstat(handle.fd).st_ino, os.stat("..", dir_fd=handle.fd).st_ino
+            found = entries(handle.fd)
+        else:
+            found = server.places.listing(request.node)
+        handle.listing = [(own, ".", _DIRECTORY), (parent, "..", _DIRECTORY), *found]
+    return handle.listing
+
+
+def readdir(server: Server, request: Request) -> bytes:
+    """READDIR."""
+    return fuse.dirents(_listing(server, request), request.fields[1], request.fields[2])
+
+
+def readdirplus(server: Server, request: Request) -> bytes:
+    """READDIRPLUS: below granted names each entry is looked up on the way."""
+    listing = _listing(server, request)
+    offset, size = request.fields[1:3]
+    out: list[bytes] = []
+    used = 0
+    whole = not server.places.mixed(request.node)
+    for index in range(min(offset, len(listing)), len(listing)):
+        ino, name, kind = listing[index]
+        record = fuse.dirent(ino, name, kind, index + 1)
+        used += fuse.ENTRY_SIZE + len(record)
+        if used > size:
+            break
+        known = _known(server, request.node, name) if whole and index > 1 else fuse.NO_ENTRY
+        out += (known, record)
+    return b"".join(out)
+
+
+def _known(server: Server, directory: int, name: str) -> bytes:
+    try:
+        node, found = server.places.table.enter(server.places.host(directory), name, Place(directory, name))
+    except OSError:  # gone meanwhile, or no descriptor is left: it is looked up when it is asked for
+        return fuse.NO_ENTRY
+    return attributes.entry(server, node, found)

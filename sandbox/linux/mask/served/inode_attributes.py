@@ -1,0 +1,167 @@
+"""EFFECT: what is said and set about an inode of the host: attributes, extended ones, permission, free space."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.mask.served.inodes import magic
+
+if TYPE_CHECKING:
+    from sandbox.linux.kernel.fuse_protocol import Request
+    from sandbox.linux.mask.served.inodes import Node
+    from sandbox.linux.mask.served.passthrough_server import Server
+
+#: How long the kernel may remember a name or attributes of the host, in seconds.
+REMEMBER = 1
+
+_MODE, _UID, _GID, _SIZE, _ATIME, _MTIME, _HANDLE, _ATIME_NOW, _MTIME_NOW = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_XATTRS = "user."
+
+
+def attributes(found: os.stat_result, owner: tuple[int, int]) -> bytes:
+    """`fuse_attr` of what the host told; everything belongs to `owner`."""
+    major, minor = os.major(found.st_rdev), os.minor(found.st_rdev)
+    return fuse.attr(
+        found.st_ino,
+        found.st_mode,
+        size=found.st_size,
+        nlink=found.st_nlink,
+        owner=owner,
+        times=(found.st_atime_ns, found.st_mtime_ns, found.st_ctime_ns),
+        rdev=(minor & 0xFF) | (major << 8) | ((minor & ~0xFF) << 12),
+        blocks=found.st_blocks,
+        block_size=found.st_blksize,
+    )
+
+
+def entry(server: Server, node: Node, found: os.stat_result) -> bytes:
+    """`fuse_entry_out` of a node."""
+    about = attributes(found, server.owner)
+    return fuse.entry_out(node.number, about, entry_valid=REMEMBER, attr_valid=REMEMBER)
+
+
+def stated(server: Server, node: Node, handle: int = 0) -> bytes:
+    """`fuse_attr_out` of a node, through an open handle where there is one."""
+    fd = server.handles.get(handle).fd if handle else server.descriptor(node)
+    return fuse.attr_out(attributes(os.fstat(fd), server.owner), valid=REMEMBER)
+
+
+def getattr_(server: Server, request: Request) -> bytes:
+    """GETATTR."""
+    flags, _, handle = request.fields
+    return stated(server, server.node(request.node), handle if flags & 1 else 0)
+
+
+def setattr_(server: Server, request: Request) -> bytes:
+    """SETATTR: mode, owner, size and times, in the order the kernel itself would."""
+    valid, _, handle, size, _, atime, mtime, _, atime_ns, mtime_ns, _, mode, _, uid, gid, _ = request.fields
+    node = server.node(request.node)
+    fd = server.descriptor(node)
+    opened = server.handles.get(handle).fd if valid & _HANDLE else -1
+    if valid & (_UID | _GID):
+        _set_owner(server, fd, uid if valid & _UID else -1, gid if valid & _GID else -1)
+    if valid & _MODE:
+        os.chmod(magic(fd), stat.S_IMODE(mode))
+    if valid & _SIZE:
+        if opened >= 0:
+            os.ftruncate(opened, size)
+        else:
+            os.truncate(magic(fd), size)
+        server.left(node, os.fstat(fd))
+    if valid & (_ATIME | _MTIME):
+        kernel.set_times(
+            fd,
+            _time(atime, atime_ns, told=valid & _ATIME, now=valid & _ATIME_NOW),
+            _time(mtime, mtime_ns, told=valid & _MTIME, now=valid & _MTIME_NOW),
+        )
+        server.left(node, os.fstat(fd))
+    return fuse.attr_out(attributes(os.fstat(fd), server.owner), valid=REMEMBER)
+
+
+def _time(seconds: int, nanoseconds: int, *, told: int, now: int) -> tuple[int, int]:
+    if not told:
+        return 0, kernel.UTIME_OMIT
+    if now:
+        return 0, kernel.UTIME_NOW
+    return (seconds - (1 << 64) if seconds >= 1 << 63 else seconds), nanoseconds
+
+
+def _set_owner(server: Server, fd: int, uid: int, gid: int) -> None:
+    """Only to the one user and group there are for the task; the host's own rules come on top."""
+    if uid not in (-1, server.owner[0]) or gid not in (-1, server.owner[1]):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+    os.chown(magic(fd), -1 if uid < 0 else os.geteuid(), -1 if gid < 0 else os.getegid())
+
+
+def access(server: Server, request: Request) -> bytes:
+    """ACCESS, as the user both the task and this process are."""
+    node = server.node(request.node)
+    wanted = request.fields[0]
+    if not node.way and not os.access(magic(server.descriptor(node)), wanted, effective_ids=True):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return b""
+
+
+def statfs(server: Server, request: Request) -> bytes:
+    """STATFS of the file system the host's inode is on."""
+    told = os.statvfs(magic(server.places.host(request.node)))
+    return fuse.statfs_out(
+        blocks=told.f_blocks,
+        free=told.f_bfree,
+        available=told.f_bavail,
+        files=told.f_files,
+        files_free=told.f_ffree,
+        size=told.f_frsize,
+    )
+
+
+def getxattr(server: Server, request: Request) -> bytes:
+    """GETXATTR: the user's own alone."""
+    name = request.names[0]
+    if not name.startswith(_XATTRS):
+        raise _no_xattr(name, errno.ENODATA)
+    return _sized(request, os.getxattr(magic(server.descriptor(server.node(request.node))), name))
+
+
+def listxattr(server: Server, request: Request) -> bytes:
+    """LISTXATTR."""
+    names = os.listxattr(magic(server.descriptor(server.node(request.node))))
+    return _sized(request, b"".join(os.fsencode(name) + b"\0" for name in names if name.startswith(_XATTRS)))
+
+
+def setxattr(server: Server, request: Request) -> bytes:
+    """SETXATTR."""
+    size, flags = request.fields
+    name = request.names[0]
+    if not name.startswith(_XATTRS):
+        raise _no_xattr(name, errno.EPERM)
+    os.setxattr(magic(server.descriptor(server.node(request.node))), name, bytes(request.data[:size]), flags)
+    return b""
+
+
+def removexattr(server: Server, request: Request) -> bytes:
+    """REMOVEXATTR."""
+    name = request.names[0]
+    if not name.startswith(_XATTRS):
+        raise _no_xattr(name, errno.EPERM)
+    os.removexattr(magic(server.descriptor(server.node(request.node))), name)
+    return b""
+
+
+def _no_xattr(name: str, code: int) -> OSError:
+    code = errno.EOPNOTSUPP if name.startswith("system.") else code
+    return OSError(code, os.strerror(code))
+
+
+def _sized(request: Request, value: bytes) -> bytes:
+    size = request.fields[0]
+    if size == 0:
+        return fuse.xattr_size_out(len(value))
+    if len(value) > size:
+        raise OSError(errno.ERANGE, os.strerror(errno.ERANGE))
+    return value

@@ -1,0 +1,342 @@
+"""EFFECT: what a name in a directory stands for: the mask's own, the host's, a staged one, a way to matches, nothing.
+
+A *mixed* directory is a cover or a way of the plan in which granted names may stand, or a directory of the host that
+leads to matches of a pattern. Any other directory is the host's whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from enum import Enum, auto
+from typing import TYPE_CHECKING, NamedTuple
+
+from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.mask.served import inodes as nodes
+from sandbox.linux.mask.served.inodes import FIRST, Place, Table
+from sandbox.request.protected_names import Executed, carries, named_below
+
+if TYPE_CHECKING:
+    from sandbox.linux.mask.mask_tree import MaskTree
+    from sandbox.linux.mask.served.staged_names import Staging
+    from sandbox.planning.name_grants import Granted
+
+#: Entries of the host looked at for one answer whether a directory leads to a match; past them it is taken to.
+SEARCH_LIMIT = 20_000
+_REMEMBER_SECONDS = 1.0
+_KEPT_BACK = 256
+_NODES = 65536
+
+_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+#: Inode, name and kind, as `fuse.dirents` takes them.
+Entry = tuple[int, str, int]
+
+
+class What(Enum):
+    """What a name stands for."""
+
+    PLACED = auto()  # by the plan
+    HOST = auto()  # granted, or below a granted name; it need not exist
+    STAGED = auto()
+    WAY = auto()  # a directory that leads to matches
+    NOTHING = auto()
+
+
+class Spot(NamedTuple):
+    """One name in one directory.
+
+    Attributes:
+        fd: the directory that holds it, or would, -1 for one that is `PLACED` or `NOTHING`.
+        path: as the task sees it; empty below a granted name.
+        parent: the node of the directory.
+    """
+
+    what: What
+    fd: int
+    name: str
+    path: str
+    parent: int
+
+    @property
+    def place(self) -> Place:
+        """For the table of nodes."""
+        return Place(self.parent, self.name, self.what is What.STAGED)
+
+
+class Places:
+    """Answers for every directory served.
+
+    Args:
+        descriptors: how many this process may have.
+        executed: names nothing may be made or changed under, whatever is granted.
+    """
+
+    def __init__(
+        self, tree: MaskTree, granted: Granted, staging: Staging, descriptors: int, executed: Executed | None = None
+    ) -> None:
+        # a request opens a few for a moment, and another thread reads who asked
+        limit = descriptors - min(_KEPT_BACK, descriptors // 8)
+        self.table = Table(min(descriptors // 2, _NODES), self._directory, limit)
+        self.staging = staging
+        self.granted = granted
+        self._executed = executed or Executed()
+        self._tree = tree
+        self._root = os.open("/", _DIRECTORY)
+        self._fixed = {
+            node: path
+            for node, path in tree.directories().items()
+            if granted.stages(path) or granted.leads(path) or granted.literal(path)
+        }
+        self._kept = {node: fd for node, path in self._fixed.items() if (fd := self._opened(path)) >= 0}
+        self._scratch: list[int] = []
+        self._shown: set[tuple[int, int]] = set()
+        self._made: dict[tuple[int, int], tuple[int, str]] = {}
+        self._hosts: set[tuple[int, int]] = set()
+        self._hidden_until: dict[str, float] = {}
+
+    def mixed(self, node: int) -> str:
+        """The path of a mixed directory, empty for any other node."""
+        if node < FIRST:
+            return self._fixed.get(node, "")
+        return self.table.get(node).way
+
+    def host(self, node: int) -> int:
+        """A descriptor of a directory on the host, valid until the request is answered; -1 where the host has none."""
+        if node >= FIRST:
+            return self.table.descriptor(self.table.get(node))
+        fd = self._opened(self._fixed[node])
+        if fd >= 0:
+            self._scratch.append(fd)
+            return fd
+        return self._kept.get(node, -1)
+
+    def _opened(self, path: str) -> int:
+        try:
+            return kernel.open_beneath(self._root, path.strip("/"), _DIRECTORY)
+        except OSError:
+            return -1
+
+    def _directory(self, node: int, staged: bool) -> int:
+        return self.staging.area(self.mixed(node), make=False) if staged else self.host(node)
+
+    def done(self) -> None:
+        """The request is answered: what was opened for it is closed."""
+        while self._scratch:
+            os.close(self._scratch.pop())
+        self.table.trim()
+
+    def spot(self, node: int, name: str) -> Spot:
+        """What `name` in the directory `node` stands for."""
+        mixed = self.mixed(node)
+        if not mixed and node < FIRST:
+            # a directory of the plan's that holds no granted name: only a rename into it asks
+            return Spot(What.PLACED, -1, name, f"{(self._tree.path(node) or '').rstrip('/')}/{name}", node)
+        if not mixed:
+            return Spot(What.HOST, self.host(node), name, "", node)
+        path = f"{mixed.rstrip('/')}/{name}"
+        if node < FIRST and self._tree.child(node, name) is not None:
+            return Spot(What.PLACED, -1, name, path, node)
+        if self.granted.granted(path):
+            return Spot(What.HOST, self.host(node), name, path, node)
+        if self.staging.holds(mixed, name):
+            return Spot(What.STAGED, self.staging.area(mixed, make=False), name, path, node)
+        if self.granted.leads(path) and self._is_shown(host := self.host(node), name, path):
+            return Spot(What.WAY, host, name, path, node)
+        return Spot(What.NOTHING, -1, name, path, node)
+
+    def barred(self, node: int, name: str, *, moved: bool = False, brings: bool = False) -> str:
+        """The path of a name in a directory when other programs execute it, else an empty string.
+
+        The caller of a notified call is read before the call is, and may have changed its words in between: here
+        the kernel itself has read them. What is staged is asked as well, for it may be moved into place.
+
+        Args:
+            node: the directory.
+            name: what is to be made, changed or taken away in it.
+            moved: whether something that exists becomes it, or something else is made there than a directory.
+            brings: whether that is a directory.
+        """
+        if not self._executed:
+            return ""
+        parts = [name]
+        while not (top := self.mixed(node)):
+            place = self.table.get(node).place
+            if place is None:  # it was removed: nothing can be made in it
+                return ""
+            parts.append(place.name)
+            node = place.directory
+        path = "/".join((top.rstrip("/"), *reversed(parts)))
+        if named_below(path, top, git_config=self._executed.git_config):
+            return path
+        return path if moved and carries(path, brings=brings) else ""
+
+    def room(self, spot: Spot) -> Spot | None:
+        """Where a name is made: where it is, or staged where it is nothing; `None` where nothing may be made."""
+        if spot.what in (What.HOST, What.STAGED):
+            return spot
+        directory = self.mixed(spot.parent)
+        if spot.what is What.NOTHING and self.staging and self.granted.stages(directory):
+            return spot._replace(what=What.STAGED, fd=self.staging.area(directory, make=True))
+        return None
+
+    def _is_shown(self, host: int, name: str, path: str) -> bool:
+        try:
+            found = os.stat(name, dir_fd=host, follow_symlinks=False)
+        except OSError:
+            return False
+        if not stat.S_ISDIR(found.st_mode):
+            return False
+        key = (found.st_dev, found.st_ino)
+        if key in self._shown:
+            return True
+        now = time.monotonic()
+        if self._hidden_until.get(path, 0.0) > now:
+            return False
+        if self._leads_to_match(host, name, path):
+            self._shown.add(key)
+            return True
+        self._hidden_until[path] = now + _REMEMBER_SECONDS
+        return False
+
+    def _leads_to_match(self, host: int, name: str, path: str) -> bool:
+        looked, todo = 0, [path]
+        while todo:
+            here = todo.pop()
+            try:
+                fd = kernel.open_beneath(host, name + here[len(path) :], _LIST)
+            except OSError:
+                continue
+            try:
+                with os.scandir(fd) as entries:
+                    for entry in entries:
+                        looked += 1
+                        below = f"{here}/{entry.name}"
+                        if looked > SEARCH_LIMIT or self.granted.granted(below):
+                            return True
+                        if entry.is_dir(follow_symlinks=False) and self.granted.leads(below):
+                            todo.append(below)
+            finally:
+                os.close(fd)
+        return False
+
+    def make_way(self, spot: Spot, mode: int) -> Spot:
+        """Make a directory that may lead to matches, on the host: it stays there only if something granted does."""
+        host = self.host(spot.parent)
+        try:
+            os.mkdir(spot.name, mode, dir_fd=host)
+            made = True
+        except FileExistsError:
+            made = False  # one that was hidden; what else is in it stays so
+        found = os.stat(spot.name, dir_fd=host, follow_symlinks=False)
+        if not stat.S_ISDIR(found.st_mode):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        key = (found.st_dev, found.st_ino)
+        self._shown.add(key)
+        if made:
+            self._forget_made(key)  # the number of one that is gone
+            self._hosts.discard(key)
+            self._made[key] = (self.table.spared(os.open(".", _DIRECTORY, dir_fd=host)), spot.name)
+        elif key not in self._made:
+            self._hosts.add(key)
+        return spot._replace(what=What.WAY, fd=host)
+
+    def is_made(self, key: tuple[int, int, str]) -> bool:
+        """Whether a way was made by the task."""
+        return key[:2] in self._made
+
+    def _forget_made(self, key: tuple[int, int]) -> None:
+        if key in self._made:
+            os.close(self._made.pop(key)[0])
+
+    def remove_way(self, spot: Spot) -> None:
+        """Take a way away: from the host where it is empty there and was shown or made, else from sight.
+
+        Raises:
+            OSError: ENOTEMPTY, the task sees something in it.
+        """
+        fd = kernel.open_beneath(spot.fd, spot.name, _DIRECTORY)
+        try:
+            if self.staging.names(spot.path) or self._seen_on_host(fd, spot.path):
+                raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
+            found = os.fstat(fd)
+        finally:
+            os.close(fd)
+        key = (found.st_dev, found.st_ino)
+        self._shown.discard(key)
+        if key in self._hosts:  # the task made it in its own eyes alone
+            return
+        try:
+            os.rmdir(spot.name, dir_fd=spot.fd)
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY:  # what is left in it was never shown
+                raise
+        else:
+            self._forget_made(key)
+
+    def listing(self, node: int) -> list[Entry]:
+        """What a mixed directory shows, `.` and `..` left out."""
+        mixed = self.mixed(node)
+        shown: dict[str, Entry] = {}
+        host = self.host(node)
+        if host >= 0:
+            shown.update((entry[1], entry) for entry in self._seen_on_host(host, mixed))
+        area = self.staging.area(mixed, make=False)
+        if area >= 0:
+            shown.update((entry[1], entry) for entry in entries(area))
+        if node < FIRST:
+            shown.update((entry[1], entry) for entry in self._tree.listing(node)[2:])
+        return list(shown.values())
+
+    def _seen_on_host(self, fd: int, directory: str) -> list[Entry]:
+        seen = []
+        leads = self.granted.leads(directory)
+        for entry in entries(fd) if leads else _stated(fd, self.granted.literal(directory)):
+            path = f"{directory.rstrip('/')}/{entry[1]}"
+            if self.granted.granted(path) or (self.granted.leads(path) and self._is_shown(fd, entry[1], path)):
+                seen.append(entry)
+        return seen
+
+    def close(self) -> tuple[str, ...]:
+        """At the end: directories made as ways go if nothing stayed in them; what is left in staging is told."""
+        for key, (holder, name) in reversed(self._made.items()):
+            try:
+                found = os.stat(name, dir_fd=holder, follow_symlinks=False)
+                if (found.st_dev, found.st_ino) == key:
+                    os.rmdir(name, dir_fd=holder)
+            except OSError:  # it holds something granted, or is gone
+                continue
+        return self.staging.leftovers()
+
+
+def entries(fd: int) -> list[Entry]:
+    """What a directory of the host holds, `.` and `..` left out."""
+    opened = os.open(nodes.magic(fd), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with os.scandir(opened) as found:
+            return [(entry.inode(), entry.name, _kind(entry)) for entry in found]
+    finally:
+        os.close(opened)
+
+
+def _kind(entry: os.DirEntry[str]) -> int:
+    if entry.is_symlink():
+        return stat.S_IFLNK >> 12
+    if entry.is_dir(follow_symlinks=False):
+        return stat.S_IFDIR >> 12
+    return stat.S_IFREG >> 12 if entry.is_file(follow_symlinks=False) else 0
+
+
+def _stated(fd: int, names: frozenset[str]) -> list[Entry]:
+    found = []
+    for name in sorted(names):
+        try:
+            status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+        except OSError:
+            continue
+        found.append((status.st_ino, name, stat.S_IFMT(status.st_mode) >> 12))
+    return found

@@ -1,0 +1,211 @@
+"""EFFECT: requests of the mask that are about granted names, and the directories they may stand in."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import resource
+import struct
+from typing import TYPE_CHECKING
+
+from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel.fuse_protocol import InitFlag, Op, Request
+from sandbox.linux.mask.mask_tree import MAX_WRITE, MaskTree, Seen
+from sandbox.linux.mask.served import directory_listing as directories
+from sandbox.linux.mask.served import inode_attributes as attributes
+from sandbox.linux.mask.served import name_operations as names
+from sandbox.linux.mask.served import open_files as files
+from sandbox.linux.mask.served.inodes import FIRST
+from sandbox.linux.mask.served.name_lookup import Places
+from sandbox.linux.mask.served.open_files import Handles, Slow
+from sandbox.linux.mask.served.staged_names import Staging
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.linux.mask.served.inodes import Node
+    from sandbox.planning.name_grants import Granted
+    from sandbox.request.protected_names import Executed
+
+    Handler = Callable[["Server", Request], bytes | memoryview | Seen | Slow]
+
+# no write-back cache: with it the kernel believes its own sizes and pages over what the host changed
+_WANT = (
+    InitFlag.ASYNC_READ
+    | InitFlag.ATOMIC_O_TRUNC
+    | InitFlag.BIG_WRITES
+    | InitFlag.AUTO_INVAL_DATA
+    | InitFlag.DO_READDIRPLUS
+    | InitFlag.READDIRPLUS_AUTO
+    | InitFlag.PARALLEL_DIROPS
+    | InitFlag.MAX_PAGES
+    | InitFlag.CACHE_SYMLINKS
+    | InitFlag.HANDLE_KILLPRIV_V2
+)
+
+_OUT_HEADER = struct.Struct("<IiQ")
+
+# what is asked of a directory of the plan, and of everything else as well
+_IN_DIRECTORIES: dict[int, Handler] = {
+    Op.LOOKUP: names.lookup,
+    Op.CREATE: names.create,
+    Op.TMPFILE: names.tmpfile,
+    Op.MKNOD: names.mknod,
+    Op.MKDIR: names.mkdir,
+    Op.SYMLINK: names.symlink,
+    Op.LINK: names.link,
+    Op.UNLINK: names.unlink,
+    Op.RMDIR: names.rmdir,
+    Op.RENAME: names.rename,
+    Op.RENAME2: names.rename,
+    Op.OPENDIR: directories.opendir,
+    Op.READDIR: directories.readdir,
+    Op.READDIRPLUS: directories.readdirplus,
+    Op.RELEASEDIR: files.release,
+    Op.FSYNCDIR: files.fsync,
+    Op.STATFS: attributes.statfs,
+}
+_HANDLERS: dict[int, Handler] = {
+    **_IN_DIRECTORIES,
+    Op.GETATTR: attributes.getattr_,
+    Op.SETATTR: attributes.setattr_,
+    Op.ACCESS: attributes.access,
+    Op.GETXATTR: attributes.getxattr,
+    Op.LISTXATTR: attributes.listxattr,
+    Op.SETXATTR: attributes.setxattr,
+    Op.REMOVEXATTR: attributes.removexattr,
+    Op.READLINK: names.readlink,
+    Op.OPEN: files.open_,
+    Op.READ: files.read,
+    Op.WRITE: files.write,
+    Op.LSEEK: files.lseek,
+    Op.FALLOCATE: files.fallocate,
+    Op.COPY_FILE_RANGE: files.copy,
+    Op.FSYNC: files.fsync,
+    Op.RELEASE: files.release,
+}
+_OPENS_TO_CHANGE = os.O_ACCMODE | os.O_TRUNC
+_CHANGES_WAY = frozenset({Op.SETATTR, Op.SETXATTR, Op.REMOVEXATTR})
+# answered so once, and never asked again: nothing waits to be written when a file is closed
+_NEVER_AGAIN = frozenset({Op.FLUSH, Op.POLL, Op.BMAP, Op.STATX})
+
+
+class Server:
+    """The mask where a plan grants names: what is granted is the host's, everything else the plan's tree.
+
+    Args:
+        tree: what the plan places.
+        staging: an empty directory of this run, see `Staging`.
+        executed: see `Places`.
+    """
+
+    def __init__(self, tree: MaskTree, granted: Granted, staging: str, executed: Executed | None = None) -> None:
+        self.owner = (0, 0)
+        self.handles = Handles()
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.places = Places(tree, granted, Staging(staging), descriptors=soft, executed=executed)
+        self._tree = tree
+        self._now = 0
+        self._buffer = mmap.mmap(-1, _OUT_HEADER.size + MAX_WRITE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._view = memoryview(self._buffer)
+
+    def answer(self, request: Request, *, now: int, owner: tuple[int, int]) -> bytes | memoryview | Seen | Slow | None:
+        """As `MaskTree.answer`; work that may wait for a disk comes back as `Slow`, its result being a payload."""
+        self.owner, self._now = owner, now
+        if request.op in fuse.SILENT:
+            self._forget(request)
+            return None
+        if request.op == Op.INIT and request.fields[0] >= fuse.MAJOR:
+            return fuse.reply(request.unique, fuse.init_out(request, want=_WANT, max_write=MAX_WRITE))
+        try:
+            handler = self._handler(request)
+            if handler is None:
+                return self._tree.answer(request, now=now, owner=owner)
+            answer = handler(self, request)
+        except OSError as error:
+            return self.failed(request, error)
+        finally:
+            self.places.done()
+        if isinstance(answer, bytes):
+            return fuse.reply(request.unique, answer)
+        return answer
+
+    def _handler(self, request: Request) -> Handler | None:
+        """Who answers; `None` for the plan's tree.
+
+        Raises:
+            OSError: nobody does.
+        """
+        op = request.op
+        if op in _NEVER_AGAIN and request.node >= FIRST:
+            raise OSError(errno.ENOSYS, "")
+        if request.node < FIRST:
+            mixed = self.places.mixed(request.node)
+            if op == Op.ACCESS and mixed and self.places.granted.stages(mixed):
+                return _allowed
+            return _IN_DIRECTORIES.get(op) if mixed else None
+        handler = _HANDLERS.get(op)
+        if handler is None:
+            raise OSError(errno.ENOTTY if op == Op.IOCTL else errno.ENOSYS, "")
+        node = self.node(request.node)
+        if node.place is not None and (op in _CHANGES_WAY or (op == Op.OPEN and request.fields[0] & _OPENS_TO_CHANGE)):
+            barred = self.places.barred(node.place.directory, node.place.name)
+            if barred:
+                return lambda _server, asked: Seen(barred, asked.op, fuse.error(asked.unique, errno.EROFS))
+        if node.way and op in _CHANGES_WAY and not self.places.is_made(node.key):
+            return _refused_way
+        return handler
+
+    def failed(self, request: Request, error: OSError) -> bytes:
+        """The reply to a request that failed."""
+        code = error.errno or errno.EIO
+        if code == errno.ENOSYS and request.op in _HANDLERS:
+            code = errno.EOPNOTSUPP  # the kernel would never ask again
+        return fuse.error(request.unique, code)
+
+    def _forget(self, request: Request) -> None:
+        fields = request.fields
+        if request.op == Op.FORGET:
+            self.places.table.forget(request.node, fields[0])
+        elif request.op == Op.BATCH_FORGET:
+            for number, lookups in zip(fields[::2], fields[1::2], strict=True):
+                self.places.table.forget(number, lookups)
+
+    def of_the_plan(self, request: Request) -> bytes | Seen:
+        """The payload of what the plan's own tree answers."""
+        answer = self._tree.answer(request, now=self._now, owner=self.owner)
+        if isinstance(answer, bytes):
+            return answer[_OUT_HEADER.size :]
+        return answer if answer is not None else b""
+
+    def node(self, number: int) -> Node:
+        """A node of the host."""
+        return self.places.table.get(number)
+
+    def descriptor(self, node: Node) -> int:
+        """An O_PATH descriptor of a node."""
+        return self.places.table.descriptor(node)
+
+    def left(self, node: Node, found: os.stat_result) -> None:
+        """Remember how this server left a file: if it is so at the next open, the kernel's pages of it still hold."""
+        node.seen = (found.st_mtime_ns, found.st_size)
+
+    def filled(self, unique: int, fd: int, offset: int, size: int) -> memoryview:
+        """A whole reply with bytes of a file, read where it is sent from."""
+        head = _OUT_HEADER.size
+        got = os.preadv(fd, [self._view[head : head + size]], offset)
+        _OUT_HEADER.pack_into(self._buffer, 0, head + got, 0, unique)
+        return self._view[: head + got]
+
+    def close(self) -> tuple[str, ...]:
+        """At the end; what the task left beside granted names, as it saw the paths."""
+        return self.places.close()
+
+
+def _allowed(_server: Server, _request: Request) -> bytes:
+    return b""
+
+
+def _refused_way(server: Server, request: Request) -> Seen:
+    return Seen(server.node(request.node).way, request.op, fuse.error(request.unique, errno.EROFS))

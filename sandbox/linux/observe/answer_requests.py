@@ -1,0 +1,262 @@
+"""EFFECT: the two descriptors a task knocks at, the mask's and the listener's, each request answered."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import mmap
+import os
+import select
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from sandbox.base import paths
+from sandbox.linux.caller.worker_threads import Aside
+from sandbox.linux.connect.socket_calls import Dials
+from sandbox.linux.connect.stand_in_ports import Nobody
+from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.kernel import seccomp_notification as notification
+from sandbox.linux.mask.mask_tree import MaskTree, Seen
+from sandbox.linux.mask.served.open_files import Slow
+from sandbox.linux.mask.served.passthrough_server import Server
+from sandbox.proxy.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from sandbox.linux.connect.stand_in_ports import StandIns
+    from sandbox.linux.observe.recorder import Recorder
+    from sandbox.planning.name_grants import Granted
+    from sandbox.planning.operations import Operation
+    from sandbox.request.protected_names import Executed
+
+# the largest write the mask announces, its header, and what the kernel insists on
+_READ_SIZE = (1 << 20) + 4096 + 8192
+# served in one go before the other doors are looked at
+_BURST = 64
+_DISK_THREADS = 4
+_SETTLE_SECONDS = 5.0
+_LOOK_SECONDS = 0.02
+
+
+class Doors:
+    """Answers looks and notified calls, and hands each to the recorder.
+
+    Where names are served from the host, a caller's memory may be pages of a served file, and reading it waits for
+    this process to answer: callers are then read by a thread, while this one goes on serving.
+
+    Args:
+        operations: the plan, for what the mask shows.
+        boundary: directories in which every look at a hidden name must arrive; elsewhere the kernel may remember.
+        granted, staging, executed: see `Spec`.
+        wake: called from another thread when something was recorded.
+        network: what the task may connect to.
+        front: the task's own.
+        datagrams: whether a standard stream of the task's is an AF_UNIX datagram socket.
+    """
+
+    def __init__(
+        self,
+        operations: tuple[Operation, ...],
+        boundary: tuple[str, ...],
+        recorder: Recorder,
+        *,
+        granted: Granted | None = None,
+        staging: str = "",
+        executed: Executed | None = None,
+        wake: Callable[[], object] = lambda: None,
+        network: Policy | None = None,
+        front: StandIns | None = None,
+        datagrams: bool = False,
+    ) -> None:
+        slashed = tuple(directory.rstrip("/") + "/" for directory in boundary)
+        # what leads to such a directory must not be remembered as missing either: no look would get past it
+        above = frozenset(parent for directory in boundary for parent in paths.parents(directory))
+        self._tree = MaskTree(
+            operations,
+            remember_missing=lambda path: not (path + "/").startswith(slashed) and path not in above,
+        )
+        self._granted = granted
+        self._staging = staging
+        self._executed = executed
+        self._server: Server | None = None
+        self._recorder = recorder
+        self._wake = wake
+        self._callers = Aside(1, self._missed)
+        self._disk = Aside(_DISK_THREADS, self._missed)
+        self._dials = Dials(
+            network or Policy(),
+            recorder,
+            missed=self._missed,
+            wake=wake,
+            front=front or Nobody(),
+            datagrams=datagrams,
+        )
+        self._mask = -1
+        self._listener = -1
+        self._owner = (0, 0)
+        self._time = time.time_ns()
+        # pages of it come to be as they are read into; few requests need more than one
+        self._buffer = mmap.mmap(-1, _READ_SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._view = memoryview(self._buffer)
+
+    def open_mask(self, device: int, uid: int, gid: int) -> int:
+        """Serve the mask from `device`; everything in it belongs to `uid` and `gid`."""
+        # a request can be withdrawn between poll and read, and a blocking read would then hang every other door
+        os.set_blocking(device, False)
+        self._mask, self._owner = device, (uid, gid)
+        if self._granted:
+            self._server = Server(self._tree, self._granted, self._staging, self._executed)
+            # from here on files are handled as the task itself could, with the mode bits it asks for
+            os.umask(0)
+            kernel.drop_file_capabilities()
+            sys.setswitchinterval(0.0005)
+        return device
+
+    def rehearse(self, device: int, requests: Iterable[bytes]) -> None:
+        """Answer requests that nobody made; `device` takes the answers."""
+        self._mask = device
+        for raw in requests:
+            self._answer(memoryview(raw))
+
+    def close(self) -> tuple[str, ...]:
+        """At the end, everything inside being gone: answer what is left; what stayed in staging, see `Finished`."""
+        if self._mask >= 0:
+            self._serve_mask()
+        end = time.monotonic() + _SETTLE_SECONDS
+        while not self._dials.settle(_LOOK_SECONDS):
+            if time.monotonic() > end:
+                self._missed(TimeoutError("a connection was still being made at the end"))
+                break
+            if self._mask >= 0:  # its thread may be looking there
+                self._serve_mask()
+        for aside in (self._callers, self._disk):
+            if not aside.settle(_SETTLE_SECONDS):
+                self._missed(TimeoutError("a call was still being read at the end"))
+        return () if self._server is None else self._server.close()
+
+    def open_listener(self, listener: int) -> int:
+        """Serve the filter's notifications."""
+        with contextlib.suppress(OSError):  # Linux before 6.6: slower, no other difference
+            fcntl.ioctl(listener, notification.SET_FLAGS, notification.SYNC_WAKE_UP)
+        self._listener = listener
+        self._dials.open(listener)
+        return listener
+
+    def serve(self, descriptor: int, event: int) -> bool:
+        """Answer what waits at a door; false once it is closed for good."""
+        if descriptor == self._mask:
+            return self._serve_mask()
+        if event & select.POLLIN:
+            self._serve_listener()
+            return True
+        return False
+
+    def _serve_mask(self) -> bool:
+        for _ in range(_BURST):
+            try:
+                length = os.readv(self._mask, [self._buffer])
+            except BlockingIOError:
+                return True
+            except OSError as error:
+                if error.errno in (errno.EINTR, errno.ENOENT):  # withdrawn
+                    continue
+                if error.errno in (errno.ENODEV, errno.ECONNABORTED):  # unmounted, or somebody aborted it
+                    return False
+                raise
+            self._answer(self._view[:length])
+        return True
+
+    def _answer(self, raw: memoryview) -> None:
+        try:
+            request = fuse.parse(raw)
+        except fuse.Malformed as error:
+            self._missed(error)
+            # the header alone is enough to answer
+            if len(raw) >= fuse.HEADER_SIZE:
+                self._reply(fuse.error(int.from_bytes(raw[8:16], "little"), errno.EIO))
+            return
+        answer: bytes | memoryview | Seen | Slow | None
+        try:
+            answer = (self._server or self._tree).answer(request, now=self._time, owner=self._owner)
+            if isinstance(answer, Seen):
+                answer = self._looked(request.pid, answer)
+        except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
+            self._missed(error)
+            answer = fuse.error(request.unique, errno.EIO)
+        if isinstance(answer, Slow):
+            work, unique = answer.work, request.unique
+            self._disk.do(lambda: self._reply(self._worked(unique, work)))
+        elif answer is not None:
+            self._reply(answer)
+
+    def _looked(self, pid: int, seen: Seen) -> bytes | None:
+        """Record a look, then answer it: until then the caller stands still."""
+        if pid in self._dials.own:
+            return seen.reply
+        if self._server is None:
+            self._recorder.looked(pid, seen.path)
+            return seen.reply
+
+        def aside() -> None:
+            try:
+                self._recorder.looked(pid, seen.path)
+            finally:
+                self._reply(seen.reply)
+                self._wake()
+
+        self._callers.do(aside)
+        return None
+
+    def _worked(self, unique: int, work: Callable[[], bytes]) -> bytes:
+        try:
+            return fuse.reply(unique, work())
+        except OSError as error:
+            return fuse.error(unique, error.errno or errno.EIO)
+        except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
+            self._missed(error)
+            return fuse.error(unique, errno.EIO)
+
+    def _reply(self, answer: bytes | memoryview) -> None:
+        try:
+            os.write(self._mask, answer)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENODEV):  # the asker is gone
+                raise
+
+    def _serve_listener(self) -> None:
+        raw = bytearray(notification.SIZE)
+        try:
+            fcntl.ioctl(self._listener, notification.RECV, raw)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.EINTR):  # withdrawn: its caller was killed
+                return
+            raise
+        seen = notification.parse(raw)
+        if self._dials.takes(seen):
+            self._dials.serve(seen, here=self._server is None)
+        elif self._server is None:
+            self._notified(seen)
+        else:
+            self._callers.do(lambda: self._notified(seen))
+
+    def _notified(self, seen: notification.Notification) -> None:
+        refused = 0
+        try:
+            refused = self._recorder.notified(seen)
+        except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
+            self._missed(error)
+        answer = notification.fail(seen.id, refused) if refused else notification.go_on(seen.id)
+        try:
+            fcntl.ioctl(self._listener, notification.SEND, bytearray(answer))
+        except OSError as error:
+            if error.errno != errno.ENOENT:
+                raise
+        if self._server is not None and self._recorder.waiting:
+            self._wake()
+
+    def _missed(self, error: Exception) -> None:
+        self._recorder.incomplete = self._recorder.incomplete or f"a call could not be read ({error})"

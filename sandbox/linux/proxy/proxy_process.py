@@ -1,0 +1,123 @@
+"""EFFECT: the process in which a task's front runs: what it is given, what it lets go of, what it says to the warden.
+
+It is a program of its own, started when something first comes in at a listener: bulk transfer must not keep the
+warden from the calls that wait for it, and a task that never dials pays for no process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import pickle
+import resource
+import signal
+import socket
+import traceback
+from typing import TYPE_CHECKING
+
+from sandbox.linux.inside import port_opener as opener
+from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.proxy.proxy_handle import BATCH, HOLE, LINK, SETTLE, SETTLED, WORD
+from sandbox.proxy.io.event_loop import Loop
+from sandbox.proxy.proxy import Front
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.proxy.policy.policy import Policy
+
+# objects made, and not gone by themselves, after which the ones that hold each other are looked for
+_GARBAGE = 7000
+
+
+def main() -> None:
+    """Serve one task's front until the warden is gone, or has heard the last of it."""
+    link = socket.socket(fileno=LINK)
+    link.set_inheritable(False)
+    kernel.die_with_parent(signal.SIGKILL)
+    policy, network, listeners = _given(link)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    asked = opener.start(network, link, *listeners)
+    os.close(network)
+    kernel.give_up_privileges()
+    loop = Loop()
+
+    def tell(asked: str, reason: str) -> None:
+        link.send(json.dumps(("refused", asked, reason)).encode() if reason else HOLE)
+
+    def name(host: str, addresses: tuple[str, ...]) -> None:
+        link.send(json.dumps(("name", host, *addresses)).encode())
+
+    def failed(error: Exception) -> None:
+        if os.environ.get("VXCONF_DEBUG"):
+            traceback.print_exception(error)
+        link.send(json.dumps(("failed", f"{type(error).__name__}: {error}"[: WORD // 8])).encode())
+
+    front = Front(
+        loop,
+        policy,
+        listen=lambda places: opener.ask(asked, places),
+        report=tell,
+        failed=failed,
+        named=name,
+        inside=lambda family: opener.sock(asked, family),
+    )
+    front.take(listeners)
+    # what is there stays, and of a connection little is left that goes by itself alone
+    gc.freeze()
+    gc.set_threshold(_GARBAGE)
+    loop.spawn(_hear(loop, link, front, failed))
+    loop.run()
+    settled = front.settle()
+    with contextlib.suppress(OSError):
+        if opener.unheard(asked):
+            link.send(json.dumps(("unheard", "")).encode())
+    for listener in listeners:  # what the host saw of it is gone before the run is over
+        listener.close()
+    if settled:
+        link.send(SETTLED)
+    os._exit(0)
+
+
+def _given(link: socket.socket) -> tuple[Policy, int, list[socket.socket]]:
+    """The policy, the task's network, and the listeners: how many first, then all of them."""
+    word, fds, _, _ = socket.recv_fds(link, 16, 2)
+    if len(fds) != 2:  # noqa: PLR2004  the policy and the network
+        os._exit(1)
+    with open(fds[0], "rb") as file:
+        policy: Policy = pickle.load(file)  # noqa: S301  the warden is of this program
+    listeners: list[int] = []
+    while len(listeners) < int(word):
+        more, passed, _, _ = socket.recv_fds(link, 16, BATCH)
+        if not more:
+            os._exit(1)
+        listeners += passed
+    for fd in (fds[1], *listeners):
+        os.set_inheritable(fd, False)
+    return policy, fds[1], [socket.socket(fileno=fd) for fd in listeners]
+
+
+async def _hear(loop: Loop, link: socket.socket, front: Front, failed: Callable[[Exception], None]) -> None:
+    """Listen where the warden wants it, until it says that the task has ended."""
+    loop.watch(link.fileno())
+    while True:
+        try:
+            word = link.recv(WORD, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            await loop.readable(link.fileno())
+        else:
+            if word == SETTLE:
+                loop.stop()
+                return
+            if not word:
+                os._exit(0)
+            address, port = json.loads(word)
+            listens = ""
+            try:
+                listens = "yes" if front.listen_at(address, port) else ""
+            except OSError as error:
+                failed(error)
+            link.send(json.dumps(("listening", address, str(port), listens)).encode())

@@ -1,0 +1,1 @@
+"""One `Session.run` on Linux, from a request to a result."""

@@ -1,0 +1,248 @@
+"""EFFECT: one attempt as the executor sees it: hands a spec to a warden, moves bytes, waits for the verdict."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sandbox.linux.inside import pty as inside_terminal
+from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Spec, Started, encode
+from sandbox.terminal import terminal_relay as terminals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.contract.results import Access
+    from sandbox.terminal.output_stream import Stream
+    from sandbox.terminal.terminal_relay import Lend
+
+_CHUNK = 65536
+# once the warden is gone nothing inside lives; what is left in a pipe is there already
+_DRAIN_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class Report:
+    """What one attempt told, unjudged; `tail` is the end of both streams, kept or not."""
+
+    started: Started | None = None
+    finished: Finished | None = None
+    failed: Failed | None = None
+    stdout: bytes = b""
+    stderr: bytes = b""
+    tail: bytes = b""
+
+
+@dataclass(slots=True)
+class _Pipe:
+    stream: Stream
+
+    def ready(self, fd: int, _events: int) -> bool:
+        """Take what is there; false at the end."""
+        chunk = os.read(fd, _CHUNK)
+        if chunk:
+            self.stream.take(chunk)
+        return bool(chunk)
+
+
+class Attempt:
+    """One run of one command.
+
+    Args:
+        spec: what the warden builds and runs.
+        stdin: a descriptor the command reads, bytes, or `None` for an empty input.
+        stdout: who hears and keeps what it writes, or a descriptor it writes to itself; likewise `stderr`.
+        on_access: called with every distinct access, as it happens.
+        on_start: called with the command's process number on the host.
+        caller: the caller's terminal, for a spec with a screen.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        *,
+        stdin: int | bytes | None,
+        stdout: Stream | int,
+        stderr: Stream | int,
+        on_access: Callable[[Access], object],
+        on_start: Callable[[int], object] | None = None,
+        caller: int | None = None,
+    ) -> None:
+        self._spec = spec
+        self._stdin = stdin
+        self._streams = (stdout, stderr)
+        self._on_access = on_access
+        self._on_start = on_start
+        self._caller = caller
+        self._terminal: terminals.Terminal | None = None
+        self._line: socket.socket | None = None
+        self._lock = threading.RLock()
+        self._control: socket.socket | None = None
+        self._stopped = False
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the command's group, from any thread; `SIGKILL` ends the whole sandbox."""
+        with self._lock:
+            self._stopped = self._stopped or number == signal.SIGKILL
+            if self._terminal is not None and self._terminal.signal(number):
+                return
+            if self._control is not None:
+                try:
+                    self._control.send(encode(Signal(number=number)), socket.MSG_NOSIGNAL)
+                except OSError:  # it has ended by itself
+                    return
+
+    def run(self, hand_over: Callable[[list[int]], None], lend: Lend | None = None) -> Report:
+        """Run to the end.
+
+        Args:
+            hand_over: gives the supervisor the control socket and the three standard streams.
+            lend: tells it of the caller's terminal.
+
+        Raises:
+            OSError: no descriptors are left to talk with.
+        """
+        ours, theirs = socket.socketpair()
+        pipes: list[tuple[int, Stream]] = []
+        inside: list[int] = [theirs.detach()]
+        try:
+            if self._spec.screen is None:
+                inside.append(_input(self._stdin))
+                for stream in self._streams:
+                    if isinstance(stream, int):
+                        inside.append(os.dup(stream))
+                        continue
+                    reading, writing = os.pipe()
+                    pipes.append((reading, stream))
+                    inside.append(writing)
+            else:
+                inside += self._terminal_line()
+            hand_over(inside)
+        except BaseException:
+            ours.close()
+            self._close(pipes)
+            raise
+        finally:
+            for fd in inside:
+                os.close(fd)
+        with self._lock:
+            self._control = ours
+            stopped = self._stopped
+        try:
+            if stopped:
+                return Report(failed=Failed(reason="the run was stopped before the command started"))
+            ours.sendall(encode(self._spec))
+            typed = self._caller if self._caller == self._stdin else None
+            with terminals.raw(typed, lend):
+                return self._pump(ours, pipes)
+        finally:
+            with self._lock:
+                self._control = None
+            ours.close()
+            self._close(pipes)
+
+    def _terminal_line(self) -> tuple[int, int, int]:
+        """Three streams to hand over in place of those the terminal will be; the first is to send it over."""
+        ours, theirs = socket.socketpair()
+        stdout, _ = self._streams
+        self._line = ours
+        self._terminal = terminals.Terminal(
+            stdin=self._stdin,
+            out=stdout,
+            caller=self._caller,
+            # as when the window of a terminal is closed
+            on_gone=lambda: self.signal(signal.SIGHUP),
+        )
+        return theirs.detach(), _input(None), _input(None)
+
+    def _close(self, pipes: list[tuple[int, Stream]]) -> None:
+        for reading, _ in pipes:
+            os.close(reading)
+        if self._terminal is not None:
+            self._terminal.close()
+        if self._line is not None:
+            self._line.close()
+
+    def _pump(self, control: socket.socket, pipes: list[tuple[int, Stream]]) -> Report:
+        report, decoder = Report(), Decoder()
+        deadline: float | None = None
+        # a terminal's input may be a regular file, which epoll does not take
+        kind = selectors.DefaultSelector if self._terminal is None else selectors.PollSelector
+        with kind() as selector:
+            selector.register(control, selectors.EVENT_READ)
+            for reading, stream in pipes:
+                selector.register(reading, selectors.EVENT_READ, _Pipe(stream))
+            pause: float | None = None
+            while deadline is None or selector.get_map():
+                left = pause if deadline is None else deadline - time.monotonic()
+                if left is not None and left < 0:
+                    break
+                for key, events in selector.select(left):
+                    if key.data is None:
+                        if self._last_word(control, report, decoder):
+                            # no need to wait until the warden is gone as well
+                            selector.unregister(control)
+                            deadline = time.monotonic() + _DRAIN_SECONDS
+                    elif not key.data.ready(key.fd, events):
+                        selector.unregister(key.fd)
+                if self._terminal is not None:
+                    pause = self._terminal.watch(selector)
+        report.stdout, report.stderr = (b"" if isinstance(s, int) else s.kept() for s in self._streams)
+        report.tail = b"\n".join(stream.tail() for stream in self._streams if not isinstance(stream, int))
+        return report
+
+    def _last_word(self, control: socket.socket, report: Report, decoder: Decoder) -> bool:
+        """Take what the warden says; whether it has said its last word."""
+        data = _received(control)
+        for message in decoder.feed(data):
+            self._hear(report, message)
+        if data and not report.finished and not report.failed:
+            return False
+        if self._terminal is not None:
+            self._terminal.finish()
+        return True
+
+    def _hear(self, report: Report, message: object) -> None:
+        match message:
+            case Seen(accesses=accesses):
+                for access in accesses:
+                    self._on_access(access)
+            case Started(pid=pid):
+                report.started = message
+                if self._terminal is not None and self._line is not None:
+                    self._terminal.open(*inside_terminal.received(self._line))
+                if self._on_start is not None:
+                    self._on_start(pid)
+            case Finished():
+                report.finished = message
+            case Failed():
+                report.failed = message
+            case _:
+                pass
+
+
+def _received(control: socket.socket) -> bytes:
+    try:
+        return control.recv(_CHUNK)
+    except ConnectionResetError:  # it died with words of ours unread
+        return b""
+
+
+def _input(stdin: int | bytes | None) -> int:
+    """A descriptor of its own for the command to read."""
+    if stdin is None:
+        return os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+    if isinstance(stdin, int):
+        return os.dup(stdin)
+    fd = os.memfd_create("stdin", os.MFD_CLOEXEC)
+    view = memoryview(stdin)
+    while view:
+        view = view[os.write(fd, view) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd

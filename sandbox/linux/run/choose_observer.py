@@ -1,0 +1,70 @@
+"""EFFECT: which observer a run gets: the one asked for, or what this machine turned out to be able to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+from sandbox.contract.errors import NotStarted, Unavailable
+from sandbox.linux.messages import LOST
+from sandbox.machine.find_tools import find_strace
+
+if TYPE_CHECKING:
+    from sandbox.linux.messages import Finished
+    from sandbox.machine.learned import Machine
+
+OBSERVERS = ("auto", "mask", "notify", "strace", "none")
+
+
+class Unfused(NotStarted):
+    """No FUSE file system can be mounted, though `/dev/fuse` can be opened."""
+
+
+class Unheard(NotStarted):
+    """The kernel refused the filter a listener: there is one above this process, or it is too old."""
+
+
+def chosen(observer: str, machine: Machine) -> str:
+    """The observer for one asked for.
+
+    Args:
+        observer: one of `OBSERVERS`.
+        machine: whether it gives a filter a listener.
+
+    Raises:
+        NotStarted: there is none of that name.
+    """
+    if observer not in OBSERVERS:
+        raise NotStarted(f"there is no observer {observer!r}", hint=f"use one of {', '.join(OBSERVERS)}")
+    if observer != "auto":
+        return observer
+    return "strace" if machine.unheard else "notify" if machine.unfused else "auto"
+
+
+def strace(workspace: str, machine: Machine) -> str:
+    """The absolute path of strace.
+
+    Args:
+        workspace: canonical; nothing in it is taken.
+        machine: for why there has to be one.
+
+    Raises:
+        Unavailable: there is none.
+    """
+    try:
+        return find_strace(os.environ.get("PATH", ""), workspace)
+    except Unavailable as error:
+        if not machine.unheard:
+            raise
+        why = f"the kernel lets no run be observed through its filter ({machine.unheard}), and {error.message}"
+        raise Unavailable(why, hint=error.hint) from error
+
+
+def again(finished: Finished | None) -> bool:
+    """Whether an attempt says nothing of its command, since strace itself failed under it."""
+    if finished is None or finished.timed_out:
+        return False
+    # without a tracer the kernel answers a watched call so: the command's own execution is one
+    unexecuted = bool(finished.incomplete) and finished.exec_errno == errno.ENOSYS
+    return unexecuted or finished.incomplete == LOST

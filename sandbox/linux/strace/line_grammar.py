@@ -1,0 +1,207 @@
+"""The grammar of one line: C strings, arguments, flags, results.
+
+Everything here is total: whatever the bytes, there is an answer, `None` where they are not what strace writes.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from typing import NamedTuple
+
+from sandbox.linux.kernel import syscall_table as syscalls
+
+# the texts of errors hold neither quotes nor parentheses, which a path may
+_RESULT = re.compile(
+    # an error's number that no register holds is what strace reads of a process that was killed in the call
+    rb'(-1 (E[A-Z0-9]+) \([^"()]*\)|-1 \(errno \d{16,}\)|-?\d+|0x[0-9a-f]+'
+    rb'|\?(?: <unavailable>| E[A-Z_0-9]+ \([^"()]*\))?)'
+    rb"(<.*>(?:\(deleted\))?)?"
+)
+# how often a path noted behind the result may spell one itself
+_TRIES = 16
+# a directory's name may hold anything, a quote and `>` too: the note ends where an argument does
+_TOKEN = re.compile(
+    rb'"(?:[^"\\]|\\.)*"(?:\.\.\.)?|(?:AT_FDCWD|\d+)<(?:[^>]|>(?![,)}\] (]|$))*>'
+    rb'|[\[{(]|[\]})]|, *|[^"\[\]{}(),]+|".*',
+    re.DOTALL,
+)
+# arguments that hold no comma
+_SIMPLE = rb'(?:(?:AT_FDCWD|\d++)<[^>,]*+>|"[^"\\,]*+"(?:\.\.\.)?+|[^"<>,(){}\[\]]*+)'
+_ALL_SIMPLE = re.compile(rb"(?:%b, )*+%b" % (_SIMPLE, _SIMPLE))
+#: Answers kept of what is asked again and again: a directory's note, the flags of an open.
+_KEPT = 128
+_ESCAPE = re.compile(rb"\\([0-7]{1,3}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f", b"a": b"\a", b"b": b"\b", b"e": b"\x1b"}
+_DESCRIPTOR = re.compile(rb"(AT_FDCWD|-?\d+)(?:<(.*)>(\(deleted\))?)?", re.DOTALL)
+_WORDS = re.compile(r"[A-Z_0-9x]+[a-f0-9]*")
+_DELETED = b" (deleted)"
+_REGISTER = 20  # the digits of the longest number a register holds
+
+#: Bits of flags by name; those that differ between architectures are asked of the architecture.
+_BITS = {
+    "O_WRONLY": 0o1,
+    "O_RDWR": 0o2,
+    "O_CREAT": syscalls.O_CREAT,
+    "O_EXCL": syscalls.O_EXCL,
+    "O_TRUNC": syscalls.O_TRUNC,
+    "O_PATH": syscalls.O_PATH,
+    "O_TMPFILE": syscalls.O_TMPFILE_BIT,
+    "AT_SYMLINK_NOFOLLOW": syscalls.AT_SYMLINK_NOFOLLOW,
+    "AT_SYMLINK_FOLLOW": syscalls.AT_SYMLINK_FOLLOW,
+    "AT_EMPTY_PATH": syscalls.AT_EMPTY_PATH,
+    "IN_DONT_FOLLOW": syscalls.IN_DONT_FOLLOW,
+    "RESOLVE_IN_ROOT": 0x10,
+}
+
+
+class Result(NamedTuple):
+    """What a call came back with.
+
+    Attributes:
+        at: where the arguments end in the line.
+        value: what it returned, `None` for `?`.
+        errno: such as `ENOENT`, empty for a success.
+        noted: a returned descriptor with the note that says which file it is; empty without one.
+    """
+
+    at: int
+    value: int | None
+    errno: str
+    noted: bytes
+
+
+class Descriptor(NamedTuple):
+    """A descriptor argument.
+
+    Attributes:
+        number: `syscalls.AT_FDCWD` for the working directory.
+        path: the file it is open on, absolute, as far as the line notes it; else empty.
+        other: whether it is noted to be something without a path.
+    """
+
+    number: int
+    path: str
+    other: bool
+
+
+def result(line: bytes) -> Result | None:
+    """The result at the end of a line; `None` when there is none."""
+    at = line.rfind(b" = ")
+    said = line[at + 3 :]
+    if at >= 0 and said.isdigit() and len(said) <= _REGISTER and (end := line[:at].rstrip(b" ")).endswith(b")"):
+        return Result(len(end) - 1, int(said), "", b"")
+    return searched_result(line)
+
+
+def searched_result(line: bytes) -> Result | None:
+    """The same for whatever shape."""
+    at = len(line)
+    for _ in range(_TRIES):
+        at = line.rfind(b" = ", 0, at)
+        if at < 0:
+            return None
+        found = _RESULT.fullmatch(line, at + 3)
+        if found is not None and (end := line[:at].rstrip(b" ")).endswith(b")"):
+            return _result(len(end) - 1, found)
+    return None
+
+
+def _result(at: int, found: re.Match[bytes]) -> Result:
+    said, errno, note = found.group(1, 2, 3)
+    if errno is not None:
+        return Result(at, -1, errno.decode("ascii"), b"")
+    # more digits than a register has are garbage
+    known = not said.startswith(b"?") and len(said) <= _REGISTER
+    value = int(said, 16 if said.startswith(b"0x") else 10) if known else None
+    return Result(at, value, "", found.group() if note is not None else b"")
+
+
+def arguments(text: bytes, limit: int) -> list[bytes]:
+    """The first `limit` top-level arguments of `a, {b, c}, "d"`."""
+    if _ALL_SIMPLE.fullmatch(text):
+        return [argument.strip() for argument in text.split(b",", limit)[:limit]]
+    return searched_arguments(text, limit)
+
+
+def searched_arguments(text: bytes, limit: int) -> list[bytes]:
+    """The same for whatever shape."""
+    found: list[bytes] = []
+    depth = start = 0
+    for token in _TOKEN.finditer(text):
+        word = token.group()
+        if word in (b"[", b"{", b"("):
+            depth += 1
+        elif word in (b"]", b"}", b")"):
+            depth -= 1
+        elif depth <= 0 and word.startswith(b","):
+            found.append(text[start : token.start()].strip())
+            if len(found) == limit:
+                return found
+            start = token.end()
+    found.append(text[start:].strip())
+    return found
+
+
+def string(argument: bytes) -> tuple[bytes, bool] | None:
+    """The bytes of a C string and whether strace cut it short; `None` for NULL, an address, anything else."""
+    whole = not argument.endswith(b"...")
+    quoted = argument if whole else argument[:-3]
+    if len(quoted) < 2 or quoted[:1] != b'"' or quoted[-1:] != b'"':  # noqa: PLR2004  the two quotes
+        return None
+    inner = quoted[1:-1]
+    return (_ESCAPE.sub(_unescaped, inner) if b"\\" in inner else inner), not whole
+
+
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    what: bytes = match.group(1)
+    if what[:1].isdigit():
+        return bytes((int(what, 8) & 0xFF,))
+    if what[:1] == b"x" and len(what) > 1:
+        return bytes((int(what[1:], 16),))
+    return _LETTERS.get(what, what)
+
+
+@functools.lru_cache(_KEPT)
+def descriptor(argument: bytes) -> Descriptor | None:
+    """A descriptor, `None` when the argument is none."""
+    found = _DESCRIPTOR.fullmatch(argument)
+    if found is None or len(found.group(1)) > 11:  # noqa: PLR2004  the digits of an int
+        return None
+    number = syscalls.AT_FDCWD if found.group(1) == b"AT_FDCWD" else int(found.group(1))
+    note = found.group(2)
+    if note is None:
+        return Descriptor(number, "", other=False)
+    path = _ESCAPE.sub(_unescaped, note).removesuffix(_DELETED)
+    if not path.startswith(b"/"):
+        return Descriptor(number, "", other=True)
+    return Descriptor(number, os.fsdecode(path), other=False)
+
+
+def flags(argument: bytes, architecture: syscalls.Architecture) -> int:
+    """The bits of flags that matter to what a call means; of those it does not know, none."""
+    bits, nofollow = _bits(argument)
+    return (bits | architecture.nofollow) & 0xFFFFFFFF if nofollow else bits & 0xFFFFFFFF
+
+
+@functools.lru_cache(_KEPT)
+def _bits(argument: bytes) -> tuple[int, bool]:
+    bits, nofollow = 0, False
+    for word in _WORDS.findall(argument.decode("ascii", "replace")):
+        if word in _BITS:
+            bits |= _BITS[word]
+        elif word == "O_NOFOLLOW":
+            nofollow = True
+        elif word[0].isdigit() and len(word) <= _REGISTER:
+            bits |= _number(word)
+    return bits, nofollow
+
+
+def _number(word: str) -> int:
+    try:
+        if word.startswith("0x"):
+            return int(word, 16)
+        return int(word, 8 if word.startswith("0") else 10)
+    except ValueError:
+        return 0

@@ -1,0 +1,289 @@
+"""What a whole call names, and what it meant to do with it."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from sandbox.contract.intents import WRITE_INTENTS, Intent
+from sandbox.contract.results import Access
+from sandbox.linux.kernel import syscall_table as syscalls
+from sandbox.linux.strace import line_grammar as text
+from sandbox.linux.strace.trace_addresses import Datagrams, connection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sandbox.linux.strace.traced_processes import Process
+
+#: Repeated calls are known by so many.
+REPEATED = 20_000
+
+#: Whoever makes these finds nothing there.
+NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})
+
+CONNECTS = ("connect", "sendto", "sendmsg", "sendmmsg")
+
+#: Once one of these has come off, a path may lead elsewhere.
+LINKS = frozenset({"symlink", "symlinkat", "link", "linkat", "rename", "renameat", "renameat2"})
+
+#: Those whose success may tell something.
+TELLING = syscalls.WRITES | syscalls.OPENS
+
+_WRITES = re.compile(rb"O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE)")
+_RESOLVE_IN_ROOT = 0x10
+# links of a process to its directories, which go with it
+_OWN = re.compile(r"/proc/(self|thread-self|\d+)(?:/task/\d+)?/(cwd|root)(?=/|$)")
+_CWD = re.compile(r"/proc/(?:self|thread-self)/cwd(?=/|$)")
+_PROC = "/proc/"
+_UNKNOWN = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(?:cwd|root|fd/\d+)/.")
+# how many arguments of each call are read
+_WANTED = {
+    call.name: 1 + max(call.flags, call.how, *(a.path for a in call.paths), *(a.dirfd for a in call.paths))
+    for call in syscalls.CALLS.values()
+}
+_LINKS = ("readlink", "readlinkat")
+_DELETED = (b"(deleted)", b"(deleted)>")
+
+
+class Places(Protocol):
+    """The host's file system, as far as a trace needs it."""
+
+    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
+        """The absolute path with no link left that `path` leads the caller to; see `walking.walk`."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there is something, a link in the last place not followed."""
+
+    def changes(self, call: str, intent: Intent, path: str) -> bool:
+        """Whether a call that may write there counts though it succeeded."""
+
+    def shut(self, pid: int, path: str) -> bool:
+        """Whether a path goes through another process's link that the caller may not follow; see `walking.shut`."""
+
+
+class _Named(NamedTuple):
+    asked: str
+    cwd: str
+    base: str
+    root: str
+    follows: bool
+    intent: Intent
+
+
+class Calls:
+    """The calls of one trace.
+
+    Args:
+        noted: see `Parser`.
+        miss: told why something could not be read.
+
+    Attributes:
+        datagrams: is told of each socket that is made.
+        plain: whether every path of the last call that failed is where it is spelled, so that whoever makes the
+            same call again is told the same.
+    """
+
+    def __init__(
+        self, architecture: syscalls.Architecture, places: Places, miss: Callable[[str], object], *, noted: bool
+    ) -> None:
+        self._architecture = architecture
+        self._places = places
+        self._miss = miss
+        self._noted = noted
+        self.datagrams = Datagrams()
+        self._repeated: set[tuple[str, bytes]] = set()
+        self.plain = True
+
+    def forget(self) -> None:
+        """Paths may lead elsewhere from now on."""
+        self._repeated.clear()
+
+    def moved(self, pid: int, process: Process, name: str, body: bytes) -> None:
+        (argument,) = text.arguments(body, 1)
+        if name == "chdir":
+            said = text.string(argument)
+            if said is not None and not said[1]:
+                base = process.directory.path
+                asked = os.fsdecode(said[0])
+                process.directory.path = self._places.walk(pid, asked, base=base, follows=True, root="/")
+            return
+        place = text.descriptor(argument)
+        if place is not None:
+            path = place.path or process.files.get(place.number, "")
+            if path:
+                process.directory.path = path
+
+    def succeeded(self, pid: int, process: Process, name: str, body: bytes, result: text.Result) -> Iterator[Access]:
+        call = syscalls.CALLS[name]
+        opens = name in syscalls.OPENS
+        if opens and result.value is not None and result.value >= 0 and not result.noted:
+            for named in self._named(pid, process, call, body):
+                process.opened(result.value, self._walk(pid, named))
+        if name in syscalls.WRITES or (opens and _WRITES.search(body)):
+            if opens and not self._changes(name, result):
+                return
+            for named in self._named(pid, process, call, body):
+                path = self._walk(pid, named)
+                intent = Intent.WRITE if named.intent is Intent.CREATE else named.intent
+                if intent in WRITE_INTENTS and self._places.changes(name, intent, path):
+                    yield self._access(pid, name, named, path, intent=intent, errno="")
+
+    def _changes(self, name: str, result: text.Result) -> bool:
+        """Whether an open may count, by what strace notes of the file."""
+        opened = text.descriptor(result.noted) if result.noted else None
+        if opened is None or result.noted.endswith(_DELETED):
+            return True
+        return bool(opened.path) and self._places.changes(name, Intent.WRITE, opened.path)
+
+    def failed(self, pid: int, process: Process, name: str, body: bytes, errno: str) -> Iterator[Access]:
+        if name in CONNECTS:
+            target = None if self.datagrams.connects(name, body) else connection(name, body)
+            if target is not None:
+                yield Access(
+                    pid=pid,
+                    operation=name,
+                    intent=Intent.CONNECT,
+                    asked=target.asked,
+                    path=target.path,
+                    exists=False,
+                    errno=errno,
+                )
+            return
+        call = syscalls.CALLS.get(name)
+        if call is None or errno == "EBADF" or (errno == "EINVAL" and name in _LINKS):
+            return  # nowhere was looked; or it is there, and no link
+        repeated = (f"{process.directory.path}\0{name}\0{errno}", body)
+        self.plain = True
+        if repeated in self._repeated:
+            return
+        for named in self._named(pid, process, call, body, errno):
+            for place in self._left_again(pid, named):
+                yield self._access(pid, name, named, place, intent=Intent.PROBE, errno=errno)
+            path = self._walk(pid, named)
+            self.plain = self.plain and self._is_plain(named, path)
+            yield self._access(pid, name, named, path, intent=named.intent, errno=errno)
+            if len(call.paths) > 1 and not self._places.exists(path):
+                break  # a rename or a link of nothing changes nothing
+        if self.plain:
+            if len(self._repeated) >= REPEATED:
+                self._repeated.clear()
+            self._repeated.add(repeated)
+
+    def _is_plain(self, named: _Named, path: str) -> bool:
+        """Whether no link was followed, and no descriptor that only its process knows."""
+        known = self._noted or named.base in (named.cwd, "/")
+        return known and named.root == "/" and path == os.path.normpath(os.path.join(named.base, named.asked))
+
+    def _named(self, pid: int, process: Process, call: syscalls.Call, body: bytes, errno: str = "") -> Iterator[_Named]:
+        """Each path of a call that names one and can be placed."""
+        given = text.arguments(body, _WANTED[call.name])
+        at = call.how if call.how >= 0 else call.flags
+        said = given[at] if 0 <= at < len(given) else b""
+        if call.how >= 0:
+            # {flags=O_RDONLY|O_CLOEXEC, mode=..., resolve=RESOLVE_IN_ROOT}
+            said, _, resolve = said.partition(b"resolve=")
+            rooted = bool(text.flags(resolve, self._architecture) & _RESOLVE_IN_ROOT)
+            said = said.partition(b"mode=")[0]
+        else:
+            rooted = False
+        bits = syscalls.O_CREAT | syscalls.O_TRUNC | 1 if call.name == "creat" else text.flags(said, self._architecture)
+        for argument in call.paths:
+            if argument.path >= len(given):
+                self._miss("a call in the trace lacks an argument")
+                return
+            asked, whole = self._asked(call, given[argument.path], errno)
+            if asked is None or (asked == "" and not (call.empty or call.null)):
+                continue
+            if not whole:
+                self._miss("a path in the trace is cut short")
+                continue
+            base = "/"
+            if not asked.startswith("/") or rooted:
+                base = self._base(pid, process, given, argument)
+                if not base:
+                    continue
+            follows = syscalls.follows(self._architecture, call, argument, bits)
+            named = _Named(asked, process.directory.path, base, base if rooted else "/", follows, argument.intent)
+            if call.name in syscalls.OPENS:
+                exists = self._places.exists(self._walk(pid, named))
+                named = named._replace(intent=syscalls.open_intent(bits, exists=exists))
+            yield named
+
+    def _asked(self, call: syscalls.Call, argument: bytes, errno: str) -> tuple[str | None, bool]:
+        said = text.string(argument)
+        if said is not None:
+            return os.fsdecode(said[0]), not said[1]
+        if argument == b"NULL":
+            return ("" if call.null else None), True
+        # an address: where the call could not read it either, it names nothing
+        if errno != "EFAULT":
+            self._miss(f"a path in the trace could not be read ({call.name})")
+        return None, True
+
+    def _base(self, pid: int, process: Process, given: list[bytes], argument: syscalls.PathArgument) -> str:
+        """The directory a relative path starts from, empty for a descriptor that names none."""
+        if argument.dirfd < 0:
+            return process.directory.path
+        place = text.descriptor(given[argument.dirfd])
+        if place is None:
+            self._miss("a call in the trace names no descriptor")
+            return ""
+        if place.path:
+            if place.number == syscalls.AT_FDCWD:
+                process.directory.path = place.path
+            return place.path
+        if place.number == syscalls.AT_FDCWD:
+            if self._noted:
+                self._miss(f"a directory could not be placed (the working directory of process {pid})")
+            return process.directory.path
+        found = process.files.get(place.number, "")
+        if not found and not place.other and place.number >= 0:
+            self._miss(f"a directory could not be placed (descriptor {place.number} of process {pid})")
+        return found
+
+    def _walk(self, pid: int, named: _Named) -> str:
+        """Where a path leads; its process may be gone by now, and its links in `/proc` with it."""
+        asked, base = named.asked, named.base
+        spelled = asked if asked.startswith("/") else f"{base.rstrip('/')}/{asked}"
+        own = _OWN.match(spelled) if spelled.startswith(_PROC) else None
+        if own is not None and named.root == "/" and own.group(1) in ("self", "thread-self"):
+            base = named.cwd if own.group(2) == "cwd" else "/"
+            asked = "." + own.string[own.end() :]
+        path = self._places.walk(pid, asked, base=base, follows=named.follows, root=named.root)
+        if not path.startswith(_PROC):
+            return path
+        cwd = _CWD.match(path)
+        if cwd is not None and named.root == "/" and not self._places.exists(f"/proc/{pid}"):
+            # a link led there, and the process has ended: where it stood is known all the same
+            rest = "." + path[cwd.end() :]
+            path = self._places.walk(pid, rest, base=named.cwd, follows=named.follows, root="/")
+        # it led somewhere when the call was made: its process, or the descriptor, is gone since
+        if _UNKNOWN.match(path) and not self._places.shut(pid, path):
+            self._miss(f"a path through the links of a process could not be followed any more ({path})")
+        return path
+
+    def _left_again(self, pid: int, named: _Named) -> Iterator[str]:
+        """The directories a path goes into and leaves by `..`: each has to be there, so each is looked at."""
+        spelled = named.asked if named.asked.startswith("/") else f"{named.base.rstrip('/')}/{named.asked}"
+        if "/.." not in spelled:
+            return
+        parts = spelled.split("/")
+        for index in range(1, len(parts)):
+            if parts[index] == ".." and parts[index - 1] not in ("", ".", ".."):
+                way = "/".join(parts[:index])
+                yield self._places.walk(pid, way, base="/", follows=True, root="/")
+
+    def _access(self, pid: int, operation: str, named: _Named, path: str, *, intent: Intent, errno: str) -> Access:
+        return Access(
+            pid=pid,
+            operation=operation,
+            intent=intent,
+            asked=named.asked,
+            path=path,
+            # what was made was not there before
+            exists=(bool(errno) or intent not in NEW) and self._places.exists(path),
+            errno=errno,
+            follows=named.follows,
+        )

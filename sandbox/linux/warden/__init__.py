@@ -1,0 +1,1 @@
+"""The processes outside the walls: the supervisor of a session, and a warden for each task."""

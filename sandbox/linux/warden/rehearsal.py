@@ -1,0 +1,67 @@
+"""EFFECT: the motions of a task, gone through with nothing of a task.
+
+What a process does for the first time after its fork costs it a copy of every page it writes to, the counts of
+references among them. A spare has the time for that; a task that waits has not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import struct
+
+from sandbox.linux.caller.caller_memory import Caller, Unreadable
+from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel.fuse_protocol import Op
+from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
+from sandbox.linux.messages import Finished, Spec, Started, decode, encode, encoded
+from sandbox.linux.observe.answer_requests import Doors
+from sandbox.linux.observe.recorder import Recorder
+from sandbox.planning.operations import Bind, Cover, Origin, ReadOnlyRoot, Seal
+
+_HEADER = struct.Struct("<IIQQIIIHH")
+_ABOVE, _PLACE = fuse.ROOT, fuse.ROOT + 1
+_PLUS = struct.pack("<QQIIQII", 0, 0, 4096, 0, 0, 0, 0)
+_REQUESTS = (
+    (Op.INIT, 0, struct.pack("<4I", fuse.MAJOR, fuse.MINOR, 0, 0)),
+    (Op.LOOKUP, _ABOVE, b"home\0"),
+    (Op.OPENDIR, _PLACE, bytes(8)),
+    (Op.READDIRPLUS, _PLACE, _PLUS),
+)
+
+
+@functools.cache
+def spec() -> bytes:
+    """A spec nobody runs, encoded."""
+    origin = Origin(reason="rehearsed")
+    operations = (
+        ReadOnlyRoot(path="/", origin=origin),
+        Cover(path="/home", origin=origin),
+        Bind(path="/home/file", origin=origin, directory=False),
+        Seal(path="/home/secret", origin=origin),
+    )
+    environment = {"PATH": "/usr/bin"}
+    return encoded(Spec(operations=operations, boundary=(), command=("true",), environment=environment, cwd="/"))
+
+
+def serve() -> None:
+    """In a warden: read a spec, and answer for it what the kernel asks first."""
+    read = decode(spec())
+    if not isinstance(read, Spec):
+        return
+    doors = Doors(read.operations, read.boundary, Recorder(ARCHITECTURES[os.uname().machine]))
+    for word in (Started(pid=0, observer="mask", masked=True), Finished(status=0)):
+        encode(word)
+    with contextlib.suppress(OSError, Unreadable):  # no descriptor is left, which the task itself will be told
+        nobody = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            doors.rehearse(nobody, [_request(*one) for one in _REQUESTS])
+            with Caller(os.getpid()) as caller:
+                os.close(caller.descriptor(nobody))
+        finally:
+            os.close(nobody)
+
+
+def _request(op: int, node: int, body: bytes) -> bytes:
+    return _HEADER.pack(_HEADER.size + len(body), op, 1, node, 0, 0, 0, 0, 0) + body

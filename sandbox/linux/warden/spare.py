@@ -1,0 +1,132 @@
+"""EFFECT: the part of a sandbox that is the same for every task: an anchor, and a process 1 inside it that waits."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sandbox.linux.inside import bubblewrap as anchor
+from sandbox.linux.inside import joiner as building
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sandbox.linux.inside.bubblewrap import Anchor
+    from sandbox.linux.messages import Base
+
+_SETTLE_SECONDS = 30.0
+_CREDENTIALS = 2  # SCM_CREDENTIALS
+
+
+@dataclass(slots=True)
+class Prepared:
+    """Namespaces that stand, with nothing of a task in them.
+
+    Attributes:
+        link: to the joiner, and to the process 1 it forks.
+        joiner: its number, 0 once it has ended.
+        first: the number of process 1, 0 until it is known.
+    """
+
+    link: socket.socket
+    joiner: int
+    anchor: Anchor
+    _mounts: int
+    first: int = 0
+
+    def settle(self) -> bool:
+        """Wait until process 1 waits for a spec and the joiner is gone; false when it failed before."""
+        poll = select.poll()
+        poll.register(self.link.fileno(), select.POLLIN)
+        poll.poll(_SETTLE_SECONDS * 1000)
+        try:
+            kind, _, number = self.link.recv(building.WORD).partition(b" ")
+        except OSError:
+            return False
+        if kind != b"first":
+            return False
+        self.first = int(number)
+        os.waitpid(self.joiner, 0)
+        self.joiner = 0
+        return True
+
+    def stale(self) -> bool:
+        """Whether the host mounted or unmounted anything since: the anchor's root may not have followed."""
+        poll = select.poll()
+        poll.register(self._mounts, select.POLLPRI)
+        return bool(poll.poll(0))
+
+    def hand(self, spec: bytes, stdio: Sequence[int]) -> None:
+        """Have process 1 build `spec`, an encoded message without its length."""
+        memory = os.memfd_create("spec", os.MFD_CLOEXEC)
+        try:
+            view = memoryview(spec)
+            while view:
+                view = view[os.write(memory, view) :]
+            os.lseek(memory, 0, os.SEEK_SET)
+            socket.send_fds(self.link, [b"spec"], [memory, *stdio])
+        finally:
+            os.close(memory)
+            os.close(self._mounts)
+
+    def discard(self) -> None:
+        """End it, with nothing run in it."""
+        self.link.close()
+        self.anchor.release()
+        os.close(self._mounts)
+        # a process 1 ends with the link
+        for child in filter(None, (self.joiner, self.anchor.pid)):
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+
+
+def prepare(base: Base, close: Callable[[], object]) -> Prepared:
+    """Start an anchor and put a joiner into it.
+
+    Args:
+        base: what the anchor is.
+        close: called in the joiner, to let go of what is the warden's alone.
+
+    Raises:
+        NotStarted: bubblewrap could not build the namespaces.
+        OSError: no process or descriptor is left.
+    """
+    # opened before bubblewrap copies the host's mounts, so that no change in between is missed
+    mounts = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+    link, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    starting = anchor.start(base)
+    # a fork takes a third of bubblewrap's own time, so it is made beside it
+    joiner = os.fork()
+    if joiner == 0:
+        signal.set_wakeup_fd(-1)
+        close()
+        starting.close()
+        link.close()
+        os.close(mounts)
+        building.live(inside, proc=not base.nested)
+    inside.close()
+    anchored = starting.wait()
+    link.send(b"%d" % anchored.inside)
+    link.setblocking(False)
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    return Prepared(link, joiner, anchored, mounts)
+
+
+def received(link: socket.socket) -> tuple[bytes, list[int], int]:
+    """One word: its bytes, the descriptors with it, and the sender's number on the host."""
+    space = socket.CMSG_SPACE(4 * building.DESCRIPTORS) + socket.CMSG_SPACE(12)
+    word, ancillary, _, _ = link.recvmsg(building.WORD, space, socket.MSG_CMSG_CLOEXEC)
+    fds: list[int] = []
+    sender = 0
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds += [int.from_bytes(data[i : i + 4], "little", signed=True) for i in range(0, len(data) & ~3, 4)]
+        elif level == socket.SOL_SOCKET and kind == _CREDENTIALS:
+            sender = int.from_bytes(data[:4], "little", signed=True)
+    return word, fds, sender

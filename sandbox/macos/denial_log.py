@@ -1,0 +1,139 @@
+"""What macOS's log says of denials, as accesses. Pure.
+
+`log stream --style ndjson` writes a JSON object a line. The kernel's part of a denial is one message:
+
+    Sandbox: NAME(PID) deny(N) OPERATION[ TARGET]
+    TAG
+
+The tag is the profile's own `(with message ...)`; a word after it, `TAG-end`, marks what was provoked on purpose.
+Messages that repeat may come as `N duplicate reports for Sandbox:`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sandbox.contract.intents import Intent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: A line longer than this is no denial.
+LINE_LIMIT = 1 << 20
+
+_MESSAGE = re.compile(
+    r"(?:[0-9]+ duplicate reports? for )?Sandbox: (?P<process>.*)\((?P<pid>[0-9]+)\) deny\([0-9]+\)"
+    r" (?P<operation>[A-Za-z0-9*-]+)(?: (?P<target>.*))?",
+    re.DOTALL,
+)
+_WORD = re.compile(r"(?:-([a-z]+))?\s*\Z")
+#: Every program asks for it as it starts, and none needs the answer.
+_NOISE = "kern.iossupportversion"
+
+_INTENTS = {
+    "file-read-metadata": Intent.PROBE,
+    "file-read-xattr": Intent.PROBE,
+    "file-test-existence": Intent.PROBE,
+    "file-write-create": Intent.CREATE,
+    "file-write-unlink": Intent.REMOVE,
+    "file-write-times": Intent.TIMES,
+    "file-write-mode": Intent.ATTRIBUTES,
+    "file-write-owner": Intent.ATTRIBUTES,
+    "file-write-flags": Intent.ATTRIBUTES,
+    "file-write-xattr": Intent.ATTRIBUTES,
+    "file-write-acl": Intent.ATTRIBUTES,
+    "file-link": Intent.LINK,
+    "file-clone": Intent.OPEN,
+    "file-map-executable": Intent.OPEN,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denial:
+    """One refusal as the log has it.
+
+    Attributes:
+        target: a path, a name, `host:port`; empty where the log names none.
+    """
+
+    process: str
+    pid: int
+    operation: str
+    target: str
+
+    @property
+    def intent(self) -> Intent | None:
+        """What the refused call meant to do with a file, `None` for one that is about no file."""
+        known = _INTENTS.get(self.operation)
+        if known is not None:
+            return known
+        if self.operation.startswith("process-exec"):
+            return Intent.EXEC
+        if self.operation.startswith("file-read"):
+            return Intent.OPEN
+        return Intent.WRITE if self.operation.startswith("file-") else None
+
+
+def denial(message: str, tag: str) -> tuple[Denial, str] | None:
+    """The refusal a message tells of, and the word after the tag that says whose it is: empty for the task's own.
+
+    `None` for any other message, one of another run, and what nobody needs to hear.
+    """
+    before, mark, after = message.rpartition(tag)
+    if not mark or _NOISE in before:
+        return None
+    found = _MESSAGE.match(before.rstrip())
+    word = _WORD.match(after)
+    if found is None or word is None:
+        return None
+    return _denial(found), word[1] or ""
+
+
+def _denial(found: re.Match[str]) -> Denial:
+    return Denial(
+        process=found["process"],
+        pid=int(found["pid"]),
+        operation=found["operation"],
+        target=(found["target"] or "").strip(),
+    )
+
+
+def predicate(tag: str) -> str:
+    """What `log stream --predicate` is asked for: the kernel's messages with the run's own tag."""
+    return f'processID == 0 AND eventMessage CONTAINS "Sandbox:" AND eventMessage CONTAINS "{tag}"'
+
+
+@dataclass(slots=True)
+class Lines:
+    """Records out of what the log writes, however it was cut.
+
+    Attributes:
+        tag: the run's own.
+    """
+
+    tag: str
+    _rest: bytearray = field(default_factory=bytearray)
+
+    def feed(self, data: bytes) -> Iterator[tuple[Denial, str]]:
+        """Every denial that `data` completes, each with the word after the tag."""
+        self._rest += data
+        *lines, rest = self._rest.split(b"\n")
+        self._rest = rest if len(rest) <= LINE_LIMIT else bytearray()
+        for line in lines:
+            found = self._record(bytes(line))
+            if found is not None:
+                yield found
+
+    def _record(self, line: bytes) -> tuple[Denial, str] | None:
+        # the first line says what is filtered, and is no JSON
+        if not line.startswith(b"{") or len(line) > LINE_LIMIT:
+            return None
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+        message = record.get("eventMessage") if isinstance(record, dict) else None
+        return denial(message, self.tag) if isinstance(message, str) else None

@@ -1,0 +1,129 @@
+"""The judge of an attempt on macOS: denials of the log in, one at a time, violations out. Pure.
+
+What is about files and hosts is judged by the same rules as on Linux. The log tells of refusals alone, so what those
+rules take for let through is told all the same: seatbelt has the last word.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox.base import globs
+from sandbox.contract.config import Reach
+from sandbox.contract.intents import Intent
+from sandbox.contract.results import Access, Violation
+from sandbox.judge.ignore import Silence
+from sandbox.judge.judge import Judge
+from sandbox.judge.spelling import shown
+
+if TYPE_CHECKING:
+    from sandbox.contract.config import ResolvedSandboxConfig
+    from sandbox.contract.results import ViolationKind
+    from sandbox.judge.boundary import Boundary
+    from sandbox.macos.denial_log import Denial
+
+_ERRNO = "EPERM"
+_SYSTEM = frozenset({"system-info", "sysctl-read"})
+_OUTBOUND = "network-outbound"
+
+
+class MacJudge:
+    """Judges the denials of one attempt.
+
+    Args:
+        boundary: the places.
+        config: whose `ignore` is obeyed.
+
+    Attributes:
+        files: the judge of what is about files and hosts; it has the fix and the hints.
+    """
+
+    def __init__(self, boundary: Boundary, config: ResolvedSandboxConfig) -> None:
+        self.files = Judge(boundary, ignore=config.ignore)
+        self._boundary = boundary
+        self._silence = Silence(config.ignore, boundary)
+        self._quiet = globs.matcher(config.ignore.system_info)
+        # a runtime with sockets of both kinds dials ::ffff:127.0.0.1 first, which no rule can name, then 127.0.0.1
+        self._retries = bool(config.local_binding) or config.network is not None
+        self._told: set[tuple[str, str]] = set()
+
+    def take(self, found: Denial) -> Violation | None:
+        """The violation a denial is, `None` when it is none or was told before."""
+        intent = found.intent
+        if intent is not None and found.target.startswith("/"):
+            return self._file(found, intent)
+        if found.operation.startswith("network-"):
+            return self._network(found)
+        if found.operation in _SYSTEM:
+            return None if self._quiet(found.target) else self._plain(found, "systemInfo")
+        return self._plain(found, "other")
+
+    def connection(self, target: str, reason: str) -> Violation | None:
+        """The violation it is that the task's own front refused `host:port`."""
+        return self.files.take(_dial(target, "", reason))
+
+    def _file(self, found: Denial, intent: Intent) -> Violation | None:
+        boundary = self._boundary
+        path = boundary.canonical(found.target.rstrip("/") or "/")
+        access = Access(
+            pid=found.pid,
+            process=found.process[:15],
+            operation=found.operation,
+            intent=intent,
+            asked=found.target,
+            path=path,
+            # seatbelt is asked about what is there
+            exists=intent is not Intent.CREATE,
+            errno=_ERRNO,
+        )
+        violation = self.files.take(access)
+        if violation is not None:
+            return violation
+        changes = intent not in {Intent.OPEN, Intent.EXEC, Intent.PROBE}
+        reach = boundary.plan.reach(path)
+        unexplained = reach is Reach.WRITE or (reach is Reach.READ and not changes)
+        if not unexplained or boundary.unjudged(path) or not boundary.reports(path):
+            return None
+        kind: ViolationKind = "write" if changes else "read"
+        if self._silence.covers("write" if changes else "read", path):
+            return None
+        return self._plain(found, kind, path)
+
+    def _network(self, found: Denial) -> Violation | None:
+        if not found.target:
+            return None if self._retries else self._plain(found, "network")
+        if found.target.startswith("/"):
+            return self.files.take(_dial(found.target, self._boundary.canonical(found.target), ""))
+        if found.operation == _OUTBOUND:
+            return self.files.take(_dial(found.target, "", "no rule of the profile allows it"))
+        return self._plain(found, "network")
+
+    def _plain(self, found: Denial, kind: ViolationKind, path: str = "") -> Violation | None:
+        if (found.operation, found.target) in self._told:
+            return None
+        self._told.add((found.operation, found.target))
+        mask = self._boundary.mask
+        who = f"{shown(found.process)}({found.pid})"
+        line = f"{who} deny {found.operation}" + (f" {shown(found.target)}" if found.target else "")
+        return Violation(
+            kind=kind,
+            operation=found.operation,
+            target=mask(found.target),
+            path=mask(path),
+            errno=_ERRNO,
+            line=mask(line),
+        )
+
+
+def _dial(target: str, path: str, reason: str) -> Access:
+    return Access(
+        pid=0,
+        operation="connect" if path else _OUTBOUND,
+        intent=Intent.CONNECT,
+        asked=target,
+        path=path,
+        exists=True,
+        errno=_ERRNO if path else "",
+        refused=True,
+        reason=reason,
+    )

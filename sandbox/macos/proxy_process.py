@@ -1,0 +1,100 @@
+"""EFFECT: the process in which a task's front runs on macOS: what it is given, and what it says to the run.
+
+Given are the listeners, and on its input what may be reached; the end of that input is the task's. What it says is one
+JSON list in each line: `refused` with what was asked for and why, `missed` with why not all is told, `settled` last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import resource
+import socket
+import sys
+import traceback
+
+from sandbox.proxy.io import getifaddrs as libc
+from sandbox.proxy.io.event_loop import Loop
+from sandbox.proxy.io.event_poller import Levels
+from sandbox.proxy.proxy import Front
+
+_INPUT, _OUTPUT = 0, 1
+#: Descriptors a Mac lets a process have (OPEN_MAX), where it names no limit.
+_DESCRIPTORS = 10240
+_LONGEST = 1000
+
+
+def main() -> None:
+    """Serve one task's front until its input ends."""
+    with open(_INPUT, "rb", closefd=False) as given:
+        policy, password = pickle.load(given)  # noqa: S301  the run is of this program
+    _have_descriptors()
+    listeners = [socket.socket(fileno=int(text)) for text in sys.argv[1:]]
+    http, socks = (int(listener.getsockname()[1]) for listener in listeners)
+    loop = Loop(Levels())
+    front = Front(
+        loop,
+        policy,
+        listen=lambda _places: [],
+        report=_refused,
+        failed=_failed,
+        places=(http, socks),
+        password=password,
+        own=libc.own_addresses,
+    )
+    front.take(listeners)
+    loop.spawn(_hear(loop))
+    loop.run()
+    if front.settle():
+        _say("settled")
+    os._exit(0)
+
+
+def _have_descriptors() -> None:
+    """As many as there may be: a shell on a Mac allows 256."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for wanted in (hard, _DESCRIPTORS):
+        # a hard limit of none is no soft limit a Mac takes
+        if wanted != resource.RLIM_INFINITY:
+            with contextlib.suppress(OSError, ValueError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+                return
+
+
+def _say(*words: str) -> None:
+    data = json.dumps(words).encode() + b"\n"
+    try:
+        while data:
+            data = data[os.write(_OUTPUT, data) :]
+    except BrokenPipeError:  # nobody is there to hear it
+        os._exit(1)
+
+
+def _refused(asked: str, reason: str) -> None:
+    if reason:
+        _say("refused", asked, reason)
+    else:
+        _say("missed", "more hosts were refused than can be told")
+
+
+def _failed(error: Exception) -> None:
+    if os.environ.get("VXCONF_DEBUG"):
+        traceback.print_exception(error)
+    _say("missed", f"the network's front failed: {type(error).__name__}: {error}"[:_LONGEST])
+
+
+async def _hear(loop: Loop) -> None:
+    """Until the task has ended, or whoever ran it is gone."""
+    os.set_blocking(_INPUT, False)
+    loop.watch(_INPUT)
+    while True:
+        try:
+            ended = not os.read(_INPUT, 1)
+        except BlockingIOError:
+            await loop.readable(_INPUT)
+        else:
+            if ended:
+                loop.stop()
+                return

@@ -1,0 +1,71 @@
+"""From what became of a command on macOS, and what was judged of it, to one result. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox.contract.errors import NotStarted
+from sandbox.contract.results import Protections, RunResult
+from sandbox.run import settle as outcome
+
+if TYPE_CHECKING:
+    from sandbox.contract.config import ResolvedSandboxConfig
+    from sandbox.contract.results import Trace, Violation
+    from sandbox.judge.aftermath import Aftermath
+    from sandbox.macos.attempt import Ended
+    from sandbox.macos.log_judge import MacJudge
+
+
+def settle(
+    ended: Ended,
+    judge: MacJudge,
+    violations: tuple[Violation, ...],
+    *,
+    after: Aftermath,
+    config: ResolvedSandboxConfig,
+    observed: bool,
+    missing: str,
+) -> RunResult:
+    """Judge an attempt that was made.
+
+    Args:
+        ended: what became of the command.
+        judge: which heard every denial.
+        violations: all there were.
+        after: what is known once a command failed.
+        config: whose grants weaken a wall.
+        observed: whether the log was asked.
+        missing: why not every denial was heard of; empty when all were.
+    """
+    if not ended.started or ended.status is None:
+        return outcome.not_started(NotStarted(ended.refused or "the command was not started"))
+    trace: Trace = "none" if not observed else "partial" if missing else "complete"
+    why = missing if observed else "no observer was asked for"
+    own, signalled = outcome.own_status(ended.status)
+    verdict = outcome.exit_code(own, violations, trace, timed_out=ended.timed_out)
+    return RunResult(
+        sandboxed=True,
+        exit_code=verdict,
+        command_exit_code=own,
+        signal=signalled,
+        timed_out=ended.timed_out,
+        started=True,
+        duration_ms=ended.duration_ms,
+        cpu_ms=ended.usage.cpu_ms if ended.usage is not None else None,
+        peak_rss_bytes=ended.usage.peak_rss_bytes if ended.usage is not None else None,
+        observer="log" if observed else "none",
+        trace=trace,
+        trace_reason=why,
+        protections=Protections(
+            filesystem="full",
+            # without a network of its own a task that may bind may reach every port of this machine
+            network="weaker" if config.local_binding or config.weaker_network_isolation else "full",
+            sockets="weaker" if config.unix_sockets is True else "full",
+            observer="weaker" if observed else "off",
+        ),
+        violations=violations,
+        hints=(*outcome.unseen(own, trace, why), *(judge.files.hints(after) if verdict else ())),
+        fix=judge.files.fix(survived=own == 0) if verdict else None,
+        stdout=ended.stdout,
+        stderr=ended.stderr,
+    )

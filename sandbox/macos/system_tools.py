@@ -1,0 +1,76 @@
+"""EFFECT: the system's own programs a run needs, and whether they can be used here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+
+from sandbox.contract.errors import Unavailable
+
+_SECONDS = 20.0
+#: What `sandbox-exec` exits with when the kernel refuses a second sandbox (EX_OSERR).
+NESTED_STATUS = 71
+NESTED_WORDS = "sandbox_apply"
+_REASON_LIMIT = 200
+
+# everything is allowed, and still the kernel refuses where one is in force already
+_NOTHING = "(version 1)(allow default)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """Absolute paths: nothing is looked for on a PATH, which a task could have written to."""
+
+    sandbox_exec: str = "/usr/bin/sandbox-exec"
+    log: str = "/usr/bin/log"
+    shell: str = "/bin/sh"
+    true: str = "/usr/bin/true"
+    cat: str = "/bin/cat"
+
+
+#: Those of every Mac.
+SYSTEM = Tools()
+
+_ANSWERS: dict[Tools, str] = {}
+
+
+def check(tools: Tools) -> None:
+    """See once whether a process can be put behind walls here.
+
+    Raises:
+        Unavailable: it cannot; names the cause.
+    """
+    if tools not in _ANSWERS:
+        _ANSWERS[tools] = _tried(tools)
+    if cause := _ANSWERS[tools]:
+        raise Unavailable(cause, hint=remedy(cause))
+
+
+def remedy(cause: str) -> str:
+    """What to do about it."""
+    if "nested" in cause:
+        return "run it outside the other sandbox: macOS applies no second one"
+    return "run it on a macOS whose /usr/bin/sandbox-exec works"
+
+
+def _tried(tools: Tools) -> str:
+    if not os.access(tools.sandbox_exec, os.X_OK):
+        return f"{tools.sandbox_exec} is not there"
+    try:
+        done = subprocess.run(
+            (tools.sandbox_exec, "-p", _NOTHING, tools.true),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+            env={"LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{tools.sandbox_exec} did not run: {error}"
+    said = done.stderr.decode("utf-8", "replace").strip()
+    if NESTED_WORDS in said:
+        return f"this process is in a sandbox already, and nested ones are refused: {said[:_REASON_LIMIT]}"
+    if done.returncode != 0:
+        return f"{tools.sandbox_exec} exited with {done.returncode}: {said[:_REASON_LIMIT] or 'it said nothing'}"
+    return ""

@@ -1,0 +1,98 @@
+"""Which directories are held where nothing serves granted names, and why one cannot be.
+
+A held directory is bound writable, so that a granted name in it may be made, replaced and removed; what else it has at
+the start is laid over as it would be hidden or read-only anyway. That is weaker than serving the names: a mount over a
+directory entry goes when the host renames over the entry, and over what comes later there is none. So an observer
+answers for such a directory at each call as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox.base import globs, paths
+from sandbox.base.host_facts import Kind
+from sandbox.contract import refusal_codes as refusals
+from sandbox.contract.errors import Refusal
+from sandbox.planning.name_grants import Granted
+from sandbox.planning.operations import Name, Names, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sandbox.base.host_facts import Files
+    from sandbox.planning.operation_tree import Tree
+    from sandbox.request.build import Request
+    from sandbox.request.protected_names import Executed
+    from sandbox.request.walls import Wall
+
+
+def hold(request: Request, files: Files, tree: Tree, executed: Executed) -> tuple[Refusal, ...]:
+    """Mark every directory that granted names stand in, or a pattern's hits; why some cannot be held."""
+    served = tree.served
+    granted = Granted(served, executed=executed)
+    refused: list[Refusal] = []
+    for directory, operation in _holders(served, files, granted).items():
+        if granted.served(directory):
+            continue
+        refusal, make = _judge(request, files, directory, operation)
+        if refusal is not None:
+            refused.append(refusal)
+        else:
+            tree.hold(directory, operation.origin, make=make)
+    return tuple(refused)
+
+
+def _holders(served: Iterable[Name | Names], files: Files, granted: Granted) -> dict[str, Name | Names]:
+    """The directories to hold, each with the first grant that needs it."""
+    found: dict[str, Name | Names] = {}
+    for operation in served:
+        if isinstance(operation, Name):
+            found.setdefault(paths.parent(operation.path), operation)
+            continue
+        found.setdefault(operation.path, operation)
+        for directory in _of_hits(operation, files, granted):
+            found.setdefault(directory, operation)
+    return found
+
+
+def _of_hits(names: Names, files: Files, granted: Granted) -> Iterator[str]:
+    """The directories of what a pattern matches now, as far as no link leads there."""
+
+    def walled(path: str) -> bool:
+        return any(paths.at_or_under(path, wall) for wall in names.without)
+
+    for directory in dict.fromkeys(map(paths.parent, globs.expand(names.pattern, files, skip=walled))):
+        if granted.leads(directory) and paths.canonical(directory, files) == directory:
+            yield directory
+
+
+def _judge(
+    request: Request, files: Files, directory: str, operation: Name | Names
+) -> tuple[Refusal | None, tuple[str, ...]]:
+    """Why a directory cannot be held, else what has to be made in it so that it can be laid over."""
+    missing: list[str] = []
+    for wall in (*request.walls, *request.stores):
+        if paths.at_or_under(directory, wall.path):
+            return _refusal(directory, "is" if directory == wall.path else "is in", wall, operation), ()
+        if not paths.under(wall.path, directory):
+            continue
+        first = paths.join(directory, paths.parts(wall.path)[len(paths.parts(directory))])
+        kind = files.kind(first)
+        if kind is Kind.LINK:
+            return _refusal(directory, "holds the link to", wall, operation), ()
+        if kind is None and wall.closed:
+            missing.append(first)
+    return None, tuple(dict.fromkeys(missing))
+
+
+def _refusal(directory: str, verb: str, wall: Wall, operation: Name | Names) -> Refusal:
+    named = isinstance(operation, Name)
+    grant = globs.escape(operation.path) if isinstance(operation, Name) else operation.pattern
+    instead = f'write "{grant}/" for a directory' if named else "grant a directory, with a trailing slash"
+    return Refusal(
+        f'write grant "{grant}" needs /dev/fuse: its directory {shown(directory)} {verb} {wall.reason} {wall.path}',
+        field=operation.origin.field,
+        code=refusals.WALLED,
+        hint=f"make /dev/fuse available to this user, or {instead}",
+    )

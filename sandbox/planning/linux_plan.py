@@ -1,0 +1,274 @@
+"""From a request to the operations of a Linux sandbox."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from sandbox.base import globs, paths
+from sandbox.base.host_facts import Kind
+from sandbox.contract.errors import Refusal, RequestRefused
+from sandbox.planning.held_directories import hold
+from sandbox.planning.name_grants import Granted
+from sandbox.planning.operation_tree import Tree
+from sandbox.planning.operations import Name, Names, Origin
+from sandbox.planning.plan import Plan
+from sandbox.request import write_grants as writes
+from sandbox.request.protected_names import Executed, existing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.base.host_facts import Files
+    from sandbox.planning.path_marks import Hide
+    from sandbox.request.build import Request
+    from sandbox.request.write_grants import WriteGrant
+
+_OUTSIDE = Origin(reason="what is outside the workspace may be read")
+_WORKSPACE = Origin(reason="nothing in the workspace exists unless it is granted")
+_TEMP_ROOT = Origin(reason="other tasks' temporary directories do not exist")
+_TEMP = Origin(reason="the task's own temporary directory")
+_PROJECT = Origin(reason="the task starts in its project's directory")
+_HERMETIC = Origin(reason="the task is hermetic: nothing outside exists unless it is granted")
+_STARTS = Origin(reason="a process needs it to start")
+_OWN = Origin(reason="every sandbox has its own")
+
+#: What a process needs to start, besides the directories of the root whose name begins with `lib`.
+_SYSTEM = ("/usr", "/bin", "/sbin", "/etc", "/nix/store", "/gnu/store")
+
+_LINK = Origin(reason="what is granted is reached through this link")
+
+
+def plan(request: Request, files: Files, *, temp: str | None = None, served: bool = True) -> Plan:
+    """Lay out the file system of one attempt; nothing is created.
+
+    Args:
+        request: what may be reached.
+        files: the host's file system, as it is now.
+        temp: the task's own temporary directory, canonical.
+        served: whether something serves what is granted by name; where nothing does, its directories are held.
+
+    Raises:
+        RequestRefused: with every reason found, in the order of the config.
+    """
+    config = request.config
+    tree = Tree(files)
+    _hide(request, files, tree, temp)
+    tree.way(config.project, _PROJECT)
+    if temp is not None:
+        tree.write(temp, _TEMP, directory=True)
+    judge = writes.Judge(config=config, facts=request.facts, files=files, walls=request.walls, stores=request.stores)
+    grants, refused = judge.judge()
+    executed = _write(request, files, tree, grants, served=served)
+    if not served:
+        refused = (*refused, *hold(request, files, tree, executed))
+    reads = _Reads(request, files, tree)
+    for index, entry in enumerate(config.allow_read):
+        reads.grant(entry, f"allowRead[{index}]")
+    for implied in request.reads:
+        if files.kind(implied.path) in {Kind.DIRECTORY, Kind.FILE}:
+            tree.read(implied.path, Origin(reason=implied.reason))
+    for place, target in request.links:
+        tree.link(place, target, _LINK)
+    if reads.refusals or refused:
+        raise RequestRefused((*reads.refusals, *refused))
+    try:
+        operations = tree.operations(_OUTSIDE, executed)
+    except Refusal as refusal:
+        raise RequestRefused((refusal,)) from refusal
+    return Plan(
+        operations=operations,
+        workspace=config.workspace,
+        project=config.project,
+        inert=tuple(reads.inert),
+        executed=executed,
+    )
+
+
+def _hide(request: Request, files: Files, tree: Tree, temp: str | None) -> None:
+    temp_root = request.facts.temp_root
+    if request.config.hermetic:
+        _only_what_starts(files, tree)
+    tree.hide(request.config.workspace, "content", _WORKSPACE, always=True)
+    if files.kind(temp_root) is Kind.DIRECTORY or (temp is not None and paths.at_or_under(temp, temp_root)):
+        tree.hide(temp_root, "content", _TEMP_ROOT)
+    for wall in request.walls:
+        there = files.kind(wall.path) is not None
+        # a cache that is not there yet may be made while the task runs, by another task even
+        if there or (wall.closed and paths.under(wall.path, request.config.workspace)):
+            place = wall.path if there else _first_missing(wall.path, files)
+            tree.hide(place, "absent", Origin(reason=f"{wall.reason} is a wall"))
+    for wall in request.around:
+        if files.kind(wall.path) is Kind.DIRECTORY:
+            tree.hide(wall.path, "content", Origin(reason=f"{wall.reason} is a wall"))
+    for store in request.stores:
+        # a cover of all of /etc would be as many mounts again as the rest of a plan
+        how: Hide = "over" if store.path in request.facts.secrets else "blank"
+        tree.hide(store.path, how, Origin(reason=f"{store.reason} is closed unless a grant names it"))
+
+
+def _first_missing(path: str, files: Files) -> str:
+    above = [path, *paths.parents(path)]
+    return next(one for one in reversed(above) if files.kind(one) is None)
+
+
+def _only_what_starts(files: Files, tree: Tree) -> None:
+    """Have the root show what a process needs to start, and nothing else of the host's."""
+    tree.hide("/", "content", _HERMETIC, always=True)
+    for path in ("/dev", "/proc"):
+        tree.fresh(path, _OWN)
+    libraries = (paths.join("/", name) for name in files.entries("/") if name.startswith("lib"))
+    for path in (*_SYSTEM, *libraries):
+        if files.kind(path) in {Kind.DIRECTORY, Kind.LINK}:
+            tree.read(path, _STARTS)
+
+
+def _write(request: Request, files: Files, tree: Tree, grants: tuple[WriteGrant, ...], *, served: bool) -> Executed:
+    """Everything that may be written: each grant, but for those another covers."""
+    # what packages link to is a place of its own: a pattern that begins around it stays out of it
+    kept = {read.path for read in request.reads if files.kind(read.path) is Kind.DIRECTORY}
+    names, every = [], []
+    whole = [grant.path for grant in grants if grant.kind == "directory"]
+    for grant in grants:
+        origin = Origin(field=grant.field)
+        if any(_covers(directory, grant) for directory in whole):
+            continue
+        if grant.kind == "name":
+            names.append(Name(path=grant.path, origin=origin))
+            tree.name(grant.path, origin, make=grant.make)
+        elif grant.kind == "pattern":
+            without = {*grant.without, *(path for path in kept if paths.under(path, grant.path))}
+            every.append(Names(path=grant.path, pattern=grant.pattern, without=tuple(sorted(without)), origin=origin))
+            tree.pattern(every[-1], make=grant.make, instead=grant.instead)
+    heads = tuple(dict.fromkeys(one.path for one in every))
+    granted = Granted((*names, *every), executed=Executed(heads=heads, git_config=request.config.git_config))
+    bound = []
+    for grant in grants:
+        if grant.kind not in {"directory", "file"}:
+            continue
+        if any(map(granted.granted, paths.parents(grant.path))):
+            tree.make(grant.make, Origin(field=grant.field))
+            continue
+        bound.append(grant.path)
+        tree.write(grant.path, Origin(field=grant.field), directory=grant.kind == "directory", make=bool(grant.make))
+    named = tuple(name.path for name in names)
+    # what serves names keeps those other programs execute as they are; where nothing does, mounts have to
+    over = bound if served else [*bound, *(path for path in named if files.kind(path) is Kind.DIRECTORY)]
+    return _pin(request, files, tree, bound, over, names=named, heads=heads)
+
+
+def _covers(directory: str, grant: WriteGrant) -> bool:
+    return grant.kind in {"name", "pattern"} and paths.at_or_under(grant.path, directory)
+
+
+def _pin(
+    request: Request,
+    files: Files,
+    tree: Tree,
+    bound: list[str],
+    over: list[str],
+    *,
+    names: tuple[str, ...],
+    heads: tuple[str, ...],
+) -> Executed:
+    """Have the names other programs execute stay as they are where the task may write."""
+    git_config = request.config.git_config
+    roots = tuple(dict.fromkeys((*bound, *names)))
+    kept = existing(roots, request.workspace_root, files, git_config=git_config)
+    for path in kept:
+        # a link cannot be mounted over; what it leads to can
+        real = paths.canonical(path, files)
+        if files.kind(real) in {Kind.FILE, Kind.DIRECTORY}:
+            # the outermost: a grant inside another is no mount of its own
+            holder = min((grant for grant in over if paths.under(real, grant)), key=len, default=None)
+            if holder is not None:
+                tree.pin(real, Origin(reason=f"other programs execute what {paths.name(path)} says"), below=holder)
+    # what is made beside a name may be moved into it, with all that is in there
+    heads = tuple(dict.fromkeys((*heads, *map(paths.parent, names))))
+    return Executed(roots=roots, heads=heads, git_config=git_config, kept=kept)
+
+
+class _Reads:
+    """Read grants, one after the other, each into the tree, the inert ones or the refusals."""
+
+    def __init__(self, request: Request, files: Files, tree: Tree) -> None:
+        self.inert: list[tuple[str, str]] = []
+        self.refusals: list[Refusal] = []
+        self._files = files
+        self._tree = tree
+        self._walled = _walled(request)
+        self._temp_root = request.facts.temp_root
+        self._workspace = request.config.workspace
+        self._real: dict[str, bool] = {}
+
+    def grant(self, entry: str, field: str) -> None:
+        """Take one entry of the config."""
+        if globs.is_plain(entry) and entry[0] == "/":
+            self._path(entry, entry.rstrip("/") or "/", field)
+            return
+        try:
+            for grant in writes.spelled(entry, field):
+                if globs.has_wildcard(grant):
+                    self._pattern(grant, field)
+                else:
+                    self._path(grant, globs.unescape(grant).rstrip("/") or "/", field)
+        except Refusal as refusal:
+            self.refusals.append(writes.placed(refusal, field))
+
+    def _canonical(self, path: str) -> str:
+        """As `paths.canonical`; what lies above is looked at once for all that is in one directory."""
+        above, _, name = path.rpartition("/")
+        if above not in self._real:
+            self._real[above] = paths.canonical(above or "/", self._files) == (above or "/")
+        if self._real[above] and name not in {"", ".", ".."} and self._files.kind(path) is not Kind.LINK:
+            return path
+        return paths.canonical(path, self._files)
+
+    def _path(self, grant: str, path: str, field: str) -> None:
+        if self._canonical(path) != path:
+            self.refusals.append(writes.not_canonical(grant, path, field, self._files))
+            return
+        if path.startswith(self._temp_root) and writes.is_others_temporary(path, self._temp_root, self._workspace):
+            self.refusals.append(writes.others_temporary(f'grant "{grant}"', self._temp_root, field))
+            return
+        kind = self._files.kind(path)
+        # a loop of links names nothing, and a file is not the directory that was granted
+        if kind is None or kind is Kind.LINK or (grant.endswith("/") and kind is not Kind.DIRECTORY):
+            self.inert.append((field, path))
+            return
+        self._tree.read(path, Origin(field=field))
+
+    def _pattern(self, grant: str, field: str) -> None:
+        base = globs.literal_base(grant)
+        if paths.canonical(base, self._files) != base:
+            self.refusals.append(writes.not_canonical(grant, base, field, self._files))
+            return
+        found, origin = False, Origin(field=field)
+        for hit in globs.expand(grant, self._files, skip=self._walled):
+            real = self._canonical(hit)
+            if self._files.kind(real) not in {Kind.FILE, Kind.DIRECTORY}:
+                continue
+            found = True
+            self._tree.read(real, origin)
+            if real == hit:
+                continue
+            for place, target in paths.links_on(hit, self._files):
+                self._tree.link(place, target, _LINK)
+        if not found:
+            self.inert.append((field, grant))
+
+
+def _walled(request: Request) -> Callable[[str], bool]:
+    hidden = frozenset(wall.path for wall in (*request.walls, *request.stores))
+    workspace, temp_root = request.config.workspace, request.facts.temp_root
+
+    @functools.cache
+    def inside(directory: str) -> bool:
+        return directory in hidden or any(above in hidden for above in paths.parents(directory))
+
+    def walled(path: str) -> bool:
+        if writes.is_others_temporary(path, temp_root, workspace):
+            return True
+        return path in hidden or inside(paths.parent(path))
+
+    return walled

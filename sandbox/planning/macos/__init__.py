@@ -1,0 +1,1 @@
+"""The macOS plan: the rules of a profile, and its text. Pure."""

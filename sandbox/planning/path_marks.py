@@ -1,0 +1,72 @@
+"""Marks on paths, as a plan collects them, and what they give. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from sandbox.contract.config import Reach
+
+if TYPE_CHECKING:
+    from sandbox.planning.operations import Names, Origin
+
+#: `content`: a directory whose content is hidden; `absent`: a name that does not exist; `blank`: a name
+#: that stays, with nothing in it; `over`: likewise, laid over even where a cover around it would be surer.
+Hide = Literal["content", "absent", "blank", "over"]
+
+
+@dataclass(slots=True)
+class Node:
+    """Every mark on one path."""
+
+    children: dict[str, Node] = field(default_factory=dict)
+    read: Origin | None = None
+    write: Origin | None = None
+    way: Origin | None = None
+    link: tuple[str, Origin] | None = None
+    hide: Hide | None = None
+    hidden_by: Origin | None = None
+    always: bool = False  # the cover is laid whether or not anything hides it already
+    made: bool = False  # a directory by the time the plan is carried out
+    name: Origin | None = None  # served, whatever it becomes
+    patterns: tuple[Names, ...] = ()  # of names served, from here on
+    fresh: bool = False  # what stands there is the sandbox's own
+    leads: Origin | None = None  # something is placed below, for this reason
+    pinned: Origin | None = None  # read-only though what is around it may be written
+    holds: Origin | None = None  # something below is pinned
+    held: Origin | None = None  # writable for the names granted in it
+
+    @property
+    def granted(self) -> Origin | None:
+        """The grant that names this very path."""
+        return self.write or self.read
+
+
+@dataclass(slots=True)
+class Task:
+    """One place still to be laid out.
+
+    `laid` is what stands there because of the directories above: the reach of a real mount, or
+    `HIDDEN` for the inside of a cover. `content` is what the marks above give it. `held`: the directory is.
+    """
+
+    path: str
+    node: Node
+    laid: Reach
+    content: Reach
+    origin: Origin
+    held: bool = False
+
+
+def content_of(task: Task) -> tuple[Reach, Origin]:
+    """What the marks at a place and above it give, and which of them."""
+    node, content, origin = task.node, task.content, task.origin
+    if node.hide is not None and node.hidden_by is not None:
+        content, origin = Reach.HIDDEN, node.hidden_by
+    if node.write is not None:
+        content, origin = Reach.WRITE, node.write
+    elif node.read is not None and content is Reach.HIDDEN:
+        content, origin = Reach.READ, node.read
+    if node.pinned is not None and content is Reach.WRITE:
+        content, origin = Reach.READ, node.pinned
+    return content, origin

@@ -1,0 +1,1 @@
+"""The sockets of a task's proxy: the loop, connections, dials, relays."""

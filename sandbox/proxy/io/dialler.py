@@ -1,0 +1,362 @@
+"""EFFECT: judges a dial, resolves its name once, and connects to an address that passed."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+import socket
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sandbox.base import host_patterns as domains
+from sandbox.proxy.io import interfaces
+from sandbox.proxy.io.connection import NONBLOCKING, Connection
+from sandbox.proxy.policy import address_guard as guard
+from sandbox.proxy.policy.host_rules import REMEMBERED
+from sandbox.proxy.policy.policy import DENIED, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.proxy.io.event_loop import Loop, Task
+    from sandbox.proxy.policy.host_rules import Rules
+    from sandbox.proxy.policy.policy import Policy
+    from sandbox.proxy.policy.stand_in_addresses import Names
+
+#: A resolved address: its family and what `connect` takes.
+Address = tuple[int, tuple[Any, ...]]
+Resolve = "Callable[[str, int], list[Address]]"
+
+_RESOLVE_SECONDS = 20.0
+_CONNECT_SECONDS = 30.0
+# RFC 8305: how long an address has before the next one is tried beside it
+_STAGGER_SECONDS = 0.25
+_OWN_SECONDS = 1.0
+# names are resolved in threads, which are few
+_RESOLVERS = 16
+_ASKED_LIMIT = 300
+_PROXY = re.compile(r"(?:http://)?(?:([^/@]*)@)?(\[[^\]]*\]|[^/@:]+)(?::([0-9]+))?/*")
+_HEAD_LIMIT = 16384
+_OK = re.compile(rb"HTTP/1\.[01] 2[0-9][0-9][ \r]")
+
+
+class Unreachable(Exception):
+    """It may be reached, and is not there; `refused` where its port is closed."""
+
+    def __init__(self, why: str, *, refused: bool = False) -> None:
+        super().__init__(why)
+        self.refused = refused
+
+
+class Proxy(NamedTuple):
+    """A proxy of the host's own; `authorization` is a header's value, or empty."""
+
+    host: str
+    port: int
+    authorization: str
+
+
+class Opened(NamedTuple):
+    """A connection.
+
+    Attributes:
+        proxy: where it leads to one that wants whole URLs.
+        named: see `Relay.both`; `None` where no name was dialled.
+    """
+
+    connection: Connection
+    proxy: Proxy | None = None
+    named: Callable[[str | None], object] | None = None
+
+
+def host_addresses(host: str, port: int) -> list[Address]:
+    """What this machine's resolver says of a name, in its order of preference.
+
+    Raises:
+        OSError: it knows none.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [(int(family), address) for family, _, _, _, address in found]
+
+
+def _address(host: str, port: int) -> Address:
+    return int(socket.AF_INET6 if ":" in host else socket.AF_INET), (host, port)
+
+
+class Dialler:
+    """Opens what a task's rules let it reach.
+
+    Args:
+        report: called with what was asked for and why it was refused, before the task hears of it.
+        resolve: from a name to its addresses; runs in a thread.
+        own: every address of this machine; nothing is dialled that cannot be told from them.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        policy: Policy,
+        rules: Rules,
+        names: Names,
+        *,
+        report: Callable[[str, str], None],
+        resolve: Callable[[str, int], list[Address]] = host_addresses,
+        own: Callable[[], frozenset[str]] = interfaces.own_addresses,
+    ) -> None:
+        self._loop = loop
+        self._upstream = policy.upstream
+        self._rules = rules
+        self._names = names
+        self._report = report
+        self._resolve = resolve
+        self._resolving = 0
+        # neither depends on anything but what it is asked
+        self._presented = functools.lru_cache(REMEMBERED)(domains.presented)
+        self._kind = functools.lru_cache(REMEMBERED)(guard.kind)
+        self._learn_own = own
+        self._own: tuple[float, frozenset[str]] = (0.0, frozenset())
+        #: Set at the end: what may be reached is not dialled any more.
+        self.closing = False
+
+    def refuse(self, asked: str, reason: str) -> Refused:
+        """A refusal, reported."""
+        self._report(asked, reason)
+        return Refused(asked, reason)
+
+    def judge(self, text: str, port: int) -> str:
+        """The host in canonical form that `text` stands for, if the task may dial it at `port`.
+
+        Raises:
+            Refused: it may not.
+        """
+        host = self._names.host(self._form(text, port))
+        if reason := self._rules.refusal(host, port):
+            raise self.refuse(domains.spelled(host, port), reason)
+        return host
+
+    def _form(self, text: str, port: int) -> str:
+        try:
+            return self._presented(text)
+        except domains.PatternRefused as refused:
+            shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:_ASKED_LIMIT])
+            raise self.refuse(f"{shown}:{port}", refused.message) from None
+
+    async def open(self, text: str, port: int, *, plain: bool = False) -> Opened:
+        """Connect to a host as a client presents it.
+
+        Args:
+            text: the host.
+            port: its port.
+            plain: whether plain HTTP is spoken, which the host's proxy may want to see.
+
+        Raises:
+            Refused: the task may not reach it.
+            Unreachable: it is not there.
+        """
+        host = self.judge(text, port)
+        if self.closing:
+            raise Unreachable("the task has ended")
+        address = domains.is_address(host)
+        named = None if address or host == "localhost" else functools.partial(self._named, host, port)
+        if address:
+            self._guard(host, [host], port)
+        if (proxy := self._proxy(host, port, plain=plain)) is not None:
+            connection = await self._connect(await self._addresses(proxy.host, proxy.port))
+            if plain:
+                return Opened(connection, proxy)
+            try:
+                await self._loop.within(_CONNECT_SECONDS, _tunnel(connection, proxy, domains.spelled(host, port)))
+            except TimeoutError:
+                connection.close()
+                raise Unreachable("the host's own proxy does not answer") from None
+            except BaseException:
+                connection.close()
+                raise
+            return Opened(connection, named=named)
+        found = [_address(host, port)] if address else await self._addresses(host, port)
+        if host != "localhost" and not address:
+            passed = self._guard(host, [str(each[0]) for _, each in found], port)
+            found = [each for each in found if str(each[1][0]) in passed]
+        return Opened(await self._connect(found), named=named)
+
+    def _named(self, host: str, port: int, name: str | None) -> None:
+        """Judge the name by which a client greets the server it reached as `host`.
+
+        Many names share a server, which goes by what it is called here.
+
+        Raises:
+            Refused: the task may not reach that name there, or it cannot be told.
+        """
+        if name is None:
+            raise self.refuse(domains.spelled(host, port), "what its server is called over TLS cannot be told")
+        if (named := self._form(name, port)) == host:
+            return
+        if reason := self._rules.refusal(named, port):
+            raise self.refuse(domains.spelled(named, port), f"{reason}: asked of {host} over TLS")
+
+    def _guard(self, host: str, addresses: list[str], port: int) -> set[str]:
+        """The addresses that may be dialled.
+
+        Raises:
+            Refused: there is none.
+        """
+        passed, reason = set(), ""
+        for address in addresses:
+            # a zone means an address of one link, whatever else it is
+            bare = self._presented(address.partition("%")[0])
+            if self._rules.denies(bare, port):
+                reason = reason or DENIED
+            elif self._rules.lists(bare, port):
+                passed.add(address)
+            elif found := "a link-local address" if "%" in address else self._kind(bare, self._own_addresses()):
+                reason = reason or f"{bare} is {found}"
+            else:
+                passed.add(address)
+        if not passed and addresses:
+            raise self.refuse(domains.spelled(host, port), reason)
+        return passed
+
+    def _own_addresses(self) -> frozenset[str]:
+        now = time.monotonic()
+        read, own = self._own
+        if now - read > _OWN_SECONDS or not own:
+            try:
+                own = self._learn_own()
+            except OSError as error:
+                why = error.strerror or error
+                raise Unreachable(f"this machine's own addresses, which are refused, are not known ({why})") from None
+            self._own = (now, own)
+        return own
+
+    async def _addresses(self, host: str, port: int) -> list[Address]:
+        if domains.is_address(host):
+            return [_address(host, port)]
+        if host == "localhost":
+            return [(socket.AF_INET, ("127.0.0.1", port)), (socket.AF_INET6, ("::1", port))]
+        while self._resolving >= _RESOLVERS:
+            await self._loop.sleep(0.005)
+        self._resolving += 1
+        try:
+            found = await self._loop.within(_RESOLVE_SECONDS, self._loop.thread(lambda: self._resolve(host, port)))
+        except TimeoutError:
+            raise Unreachable(f"{host} was not resolved within {_RESOLVE_SECONDS:.0f} s") from None
+        except (OSError, UnicodeError) as error:
+            raise Unreachable(f"{host} has no address ({getattr(error, 'strerror', None) or error})") from None
+        finally:
+            self._resolving -= 1
+        if not found:
+            raise Unreachable(f"{host} has no address")
+        return found
+
+    async def _connect(self, addresses: list[Address]) -> Connection:
+        try:
+            if len(addresses) == 1:
+                return await self._attempt(addresses[0])
+            return await self._loop.within(_CONNECT_SECONDS, self._race(addresses))
+        except TimeoutError:
+            raise Unreachable(f"no answer within {_CONNECT_SECONDS:.0f} s") from None
+        except OSError as error:
+            raise Unreachable(error.strerror or str(error), refused=isinstance(error, ConnectionRefusedError)) from None
+
+    async def _race(self, addresses: list[Address]) -> Connection:
+        waiting = list(addresses)
+        running: list[Task] = []
+        failed: OSError = OSError("no address is left")
+        try:
+            while waiting or running:
+                timers = []
+                if waiting:
+                    running.append(self._loop.spawn(self._attempt(waiting.pop(0))))
+                    timers = [self._loop.spawn(self._loop.sleep(_STAGGER_SECONDS))] if waiting else []
+                await self._loop.any_done([*running, *timers])
+                for timer in timers:
+                    timer.cancel()
+                for task in [task for task in running if task.done]:
+                    running.remove(task)
+                    try:
+                        connection: Connection = await task.join()
+                    except OSError as error:
+                        failed = error
+                    else:
+                        return connection
+            raise failed
+        finally:
+            for task in running:
+                task.cancel()
+                if isinstance(task.result, Connection):
+                    task.result.close()
+
+    async def _attempt(self, address: Address) -> Connection:
+        family, where = address
+        connection = Connection(self._loop, socket.socket(family, socket.SOCK_STREAM | NONBLOCKING))
+        try:
+            with contextlib.suppress(OSError):
+                connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            if not connection.begin(where):
+                await self._loop.within(_CONNECT_SECONDS, connection.connected())
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _proxy(self, host: str, port: int, *, plain: bool) -> Proxy | None:
+        url = self._upstream.http if plain else self._upstream.https
+        if not url or host == "localhost" or excepted(host, port, self._upstream.except_for):
+            return None
+        match = _PROXY.fullmatch(url)
+        if match is None:
+            raise Unreachable("the host's own proxy is of a kind that is not spoken")
+        user, name, number = match.groups()
+        return Proxy(name.strip("[]"), int(number or 80), _authorization(user) if user else "")
+
+
+def _authorization(user: str) -> str:
+    import base64
+    from urllib.parse import unquote
+
+    return "Basic " + base64.b64encode(unquote(user).encode()).decode("ascii")
+
+
+def excepted(host: str, port: int, entries: tuple[str, ...]) -> bool:
+    """Whether the host's `NO_PROXY` says that a host is dialled directly."""
+    for entry in entries:
+        name, _, number = entry.lower().partition(":") if entry.count(":") == 1 else (entry.lower(), "", "")
+        if number and number != str(port):
+            continue
+        bare = name.strip("[]").removeprefix("*").removeprefix(".")
+        if name == "*" or (bare and (host == bare or (host.endswith(f".{bare}") and not domains.is_address(host)))):
+            return True
+        if "/" in name and domains.is_address(host) and _in_network(host, name):
+            return True
+    return False
+
+
+def _in_network(address: str, network: str) -> bool:
+    from ipaddress import ip_address, ip_network
+
+    try:
+        return ip_address(address) in ip_network(network, strict=False)
+    except ValueError:
+        return False
+
+
+async def _tunnel(connection: Connection, proxy: Proxy, target: str) -> None:
+    head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n"
+    if proxy.authorization:
+        head += f"Proxy-Authorization: {proxy.authorization}\r\n"
+    try:
+        await connection.send(f"{head}\r\n".encode("ascii"))
+        answer = b""
+        # a byte at a time: what comes after the head is the tunnel's
+        while not answer.endswith(b"\r\n\r\n"):
+            byte = await connection.recv(1)
+            if not byte or len(answer) > _HEAD_LIMIT:
+                raise Unreachable("the host's own proxy gave no answer")
+            answer += byte
+    except OSError as error:
+        raise Unreachable(f"the host's own proxy failed ({error.strerror or error})") from None
+    if not _OK.match(answer):
+        said = answer.partition(b"\r\n")[0][:100].decode("ascii", "replace")
+        raise Unreachable(f"the host's own proxy said {said!r}")

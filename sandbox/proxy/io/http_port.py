@@ -1,0 +1,326 @@
+"""EFFECT: one client of a front's HTTP port: CONNECT and whole URLs, each request judged by itself.
+
+Both sides are spoken through h11: what a client sent is understood, judged and written anew, so nothing reaches a
+server that was read in another way here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import h11
+
+from sandbox.proxy.io.dialler import Unreachable
+from sandbox.proxy.policy.policy import NOT_ALLOWED, Refused
+
+if TYPE_CHECKING:
+    from sandbox.proxy.io.byte_relay import Relay
+    from sandbox.proxy.io.connection import Connection
+    from sandbox.proxy.io.dialler import Dialler, Opened
+    from sandbox.proxy.io.event_loop import Loop
+
+_HEAD_LIMIT = 1 << 16
+_CHUNK = 1 << 16
+_HEAD_SECONDS = 60.0
+_IDLE_SECONDS = 600.0
+# of the connection they came over; what follows is another one
+_HOP_BY_HOP = frozenset(
+    (
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"upgrade",
+    )
+)
+_URL = re.compile(r"http://([^/?#]*)([/?][^#]*)?", re.IGNORECASE)
+_AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]{1,5}))?")
+_LAST_PORT = 65535
+_SWITCHING, _BAD_REQUEST, _FORBIDDEN, _WHO, _BAD_GATEWAY = 101, 400, 403, 407, 502
+_ANOTHERS = "this front serves another task, or the password in the task's proxy variables was left out\n"
+
+
+class _Bad(Exception):
+    """A request that is not understood."""
+
+
+def split_authority(text: str, default: int | None) -> tuple[str, int]:
+    """Host and port of a URL or a CONNECT.
+
+    Raises:
+        ValueError: there is none.
+    """
+    match = _AUTHORITY.fullmatch(text)
+    if match is None or not match[1]:
+        raise ValueError("it names no host")
+    port = int(match[2]) if match[2] else default
+    if port is None or not 0 < port <= _LAST_PORT:
+        raise ValueError("it names no port")
+    return match[1], port
+
+
+def refusal_text(asked: str, reason: str) -> str:
+    """What a client is told of a refusal, and what to do about it."""
+    told = f"{asked} is {reason}" if reason.startswith(("not on", "on the")) else f"{asked} is refused: {reason}"
+    remedy = ""
+    if reason == NOT_ALLOWED:
+        entry = json.dumps(asked, ensure_ascii=False)
+        remedy = f"add allow.network = [{entry}] to the task's config to reach it\n"
+    return f"the sandbox refused this connection: {told}\n{remedy}"
+
+
+class Client:
+    """One connection to the port, until it ends.
+
+    Args:
+        early: what was read of it already.
+        password: without which nobody is served; empty where anybody is.
+    """
+
+    def __init__(
+        self, loop: Loop, connection: Connection, dialler: Dialler, relay: Relay, early: bytes, *, password: str = ""
+    ) -> None:
+        self._loop = loop
+        self._connection = connection
+        self._dialler = dialler
+        self._relay = relay
+        self._password = password.encode()
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
+        self._http.receive_data(early)
+
+    async def serve(self) -> None:
+        """Answer one request after the other."""
+        seconds = _HEAD_SECONDS
+        while True:
+            try:
+                request = await self._loop.within(seconds, self._next_request())
+                if request is None:
+                    return
+                if not self._may_ask(request):
+                    await self._say(_WHO, _ANOTHERS, ("Proxy-Authenticate", 'Basic realm="sandbox"'))
+                    return
+                again = await self._answer(request)
+            except TimeoutError:
+                return
+            except h11.RemoteProtocolError as error:
+                await self._say(error.error_status_hint, f"this request is not understood: {error}\n")
+                return
+            except _Bad as error:
+                await self._say(_BAD_REQUEST, f"this request is not understood: {error}\n")
+                return
+            except (Refused, Unreachable) as error:
+                await self._fail(error)
+                return
+            if not again:
+                return
+            self._http.start_next_cycle()
+            seconds = _IDLE_SECONDS
+
+    async def tell(self, failed: Refused | Unreachable) -> None:
+        """Answer the one request there is, which has come to nothing."""
+        await self._next_request()
+        await self._fail(failed)
+
+    async def _fail(self, failed: Refused | Unreachable) -> None:
+        if isinstance(failed, Refused):
+            await self._say(_FORBIDDEN, refusal_text(failed.asked, failed.reason))
+        else:
+            await self._say(_BAD_GATEWAY, f"{failed}\n")
+
+    def _may_ask(self, request: h11.Request) -> bool:
+        if not self._password:
+            return True
+        import base64
+        from hmac import compare_digest
+
+        for name, value in request.headers:
+            if name == b"proxy-authorization":
+                scheme, _, credential = value.partition(b" ")
+                try:
+                    _, _, password = base64.b64decode(credential.strip(), validate=True).partition(b":")
+                except ValueError:
+                    return False
+                return scheme.lower() == b"basic" and compare_digest(password, self._password)
+        return False
+
+    async def _next_request(self) -> h11.Request | None:
+        event = await self._event(self._http, self._connection)
+        return event if isinstance(event, h11.Request) else None
+
+    async def _event(self, http: h11.Connection, connection: Connection) -> Any:
+        while True:
+            event = http.next_event()
+            if event is not h11.NEED_DATA:
+                return event
+            http.receive_data(await connection.recv(_CHUNK))
+
+    async def _say(self, status: int, text: str, *more: tuple[str, str]) -> None:
+        """Answer in words, and be done with this client."""
+        if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            return
+        body = text.encode("utf-8", "replace")
+        headers = [
+            ("Content-Type", "text/plain; charset=utf-8"),
+            ("Content-Length", str(len(body))),
+            ("Connection", "close"),
+            *more,
+        ]
+        data = self._http.send(h11.Response(status_code=status, headers=headers))
+        if self._http.their_state is not h11.ERROR:
+            data = (data or b"") + (self._http.send(h11.Data(data=body)) or b"")
+        else:
+            data = (data or b"") + body
+        await self._connection.send(data)
+        await self._connection.part()
+
+    async def _answer(self, request: h11.Request) -> bool:
+        """Do what is asked; whether another request may follow."""
+        if request.http_version not in (b"1.0", b"1.1"):
+            raise _Bad("it is of another version than 1.1")
+        if request.method == b"CONNECT":
+            await self._connect(request)
+            return False
+        names = [name for name, _ in request.headers]
+        if b"transfer-encoding" in names and b"content-length" in names:
+            raise _Bad("it has two lengths")
+        match = _URL.fullmatch(request.target.decode("ascii"))
+        if match is None:
+            raise _Bad("a proxy is asked for whole http:// URLs, and through CONNECT for anything else")
+        try:
+            host, port = split_authority(match[1], 80)
+        except ValueError as error:
+            raise _Bad(str(error)) from None
+        upgrades = _upgrades(request)
+        # proxies carry what is no HTTP through a tunnel alone
+        opened = await self._dialler.open(host, port, plain=not upgrades)
+        with opened.connection:
+            return await self._forward(request, opened, match[1], match[2] or "/", upgrades)
+
+    async def _connect(self, request: h11.Request) -> None:
+        try:
+            host, port = split_authority(request.target.decode("ascii"), None)
+        except ValueError as error:
+            raise _Bad(str(error)) from None
+        opened = await self._dialler.open(host, port)
+        with opened.connection:
+            data = self._http.send(h11.Response(status_code=200, headers=[], reason=b"Connection established"))
+            await self._connection.send(data or b"")
+            early, _ = self._http.trailing_data
+            await self._relay.both(self._connection, opened.connection, early, opened.named)
+
+    async def _forward(
+        self, request: h11.Request, opened: Opened, authority: str, path: str, upgrades: list[tuple[bytes, bytes]]
+    ) -> bool:
+        server = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_LIMIT)
+        if not path.startswith("/"):
+            path = f"/{path}"
+        target = f"http://{authority}{path}" if opened.proxy else path
+        last = upgrades or [(b"Connection", b"close")]
+        headers = [(b"Host", authority.encode()), *_end_to_end(request.headers, b"host"), *last]
+        if opened.proxy is not None and opened.proxy.authorization:
+            if request.method.upper() == b"TRACE":
+                # a proxy may answer it itself, with all it was sent
+                raise _Bad("the host's own proxy would show the password it is told")
+            headers.append((b"Proxy-Authorization", opened.proxy.authorization.encode()))
+        try:
+            head = server.send(h11.Request(method=request.method, target=target, headers=headers))
+        except h11.LocalProtocolError as error:
+            raise _Bad(str(error)) from None
+        try:
+            await opened.connection.send(head or b"")
+        except OSError as error:
+            raise Unreachable(f"{authority} hung up ({error.strerror or error})") from None
+        body = self._loop.spawn(self._request_body(server, opened.connection))
+        try:
+            return await self._response(server, opened)
+        finally:
+            body.cancel()
+
+    async def _request_body(self, server: h11.Connection, connection: Connection) -> None:
+        try:
+            while True:
+                event = await self._event(self._http, self._connection)
+                if not isinstance(event, (h11.Data, h11.EndOfMessage)):
+                    break
+                await connection.send(server.send(event) or b"")
+                if isinstance(event, h11.EndOfMessage):
+                    return
+        except (h11.ProtocolError, OSError):
+            pass
+        # not all of the request came, or could be sent: neither side waits for the rest
+        connection.close(reset=True)
+
+    async def _response(self, server: h11.Connection, opened: Opened) -> bool:
+        """Hand the answer on; whether another request may follow."""
+        try:
+            while not isinstance(event := await self._event(server, opened.connection), h11.ConnectionClosed):
+                if isinstance(event, h11.InformationalResponse) and event.status_code == _SWITCHING:
+                    await self._switch(server, opened, event)
+                    return False
+                await self._connection.send(self._http.send(_again(event)) or b"")
+                if isinstance(event, h11.EndOfMessage):
+                    # a quick server answers before the end of the request was looked at
+                    await self._loop.turn()
+                    return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
+            why = "it hung up"
+        except (h11.ProtocolError, OSError) as error:
+            why = str(error)
+        if self._http.our_state is h11.SEND_RESPONSE:
+            raise Unreachable(f"the server gave no answer that is understood ({why})")
+        # half an answer went out: that it is not whole is told by the way it ends
+        self._connection.close(reset=True)
+        return False
+
+    async def _switch(self, server: h11.Connection, opened: Opened, event: h11.InformationalResponse) -> None:
+        """From here on it is another protocol, both ways; h11 takes no such answer that was not asked for."""
+        headers = [*_end_to_end(event.headers), *_named(event.headers, b"upgrade")]
+        await self._connection.send(
+            self._http.send(h11.InformationalResponse(status_code=_SWITCHING, headers=headers)) or b""
+        )
+        early, _ = server.trailing_data
+        await self._connection.send(early)
+        early, _ = self._http.trailing_data
+        # one may switch to TLS as well (RFC 2817)
+        await self._relay.both(self._connection, opened.connection, early, opened.named)
+
+
+def _upgrades(request: h11.Request) -> list[tuple[bytes, bytes]]:
+    """The headers that ask a server for another protocol, as a WebSocket does; none where the request is more."""
+    names = {name for name, _ in request.headers}
+    whole = request.method == b"GET" and request.http_version == b"1.1"
+    if not whole or b"upgrade" not in _tokens(request.headers) or names & {b"content-length", b"transfer-encoding"}:
+        return []
+    return _named(request.headers, b"upgrade")
+
+
+def _named(headers: Any, name: bytes) -> list[tuple[bytes, bytes]]:
+    """The headers of that name, and one that says that they are of this connection."""
+    found = [(spelled, value) for spelled, value in headers.raw_items() if spelled.lower() == name]
+    return [*found, (b"Connection", b"Upgrade")] if found else []
+
+
+def _tokens(headers: Any) -> set[bytes]:
+    """What the headers say of the connection they came over."""
+    return {token.strip().lower() for name, value in headers if name == b"connection" for token in value.split(b",")}
+
+
+def _again(event: h11.Event) -> h11.Event:
+    """A server's event as its client is told it."""
+    if isinstance(event, h11.InformationalResponse):
+        return h11.InformationalResponse(status_code=event.status_code, headers=_end_to_end(event.headers))
+    if isinstance(event, h11.Response):
+        headers = _end_to_end(event.headers)
+        return h11.Response(status_code=event.status_code, headers=headers, reason=event.reason)
+    return event
+
+
+def _end_to_end(headers: Any, *without: bytes) -> list[tuple[bytes, bytes]]:
+    """Headers but for those that are about the connection they came over, which names further ones itself."""
+    dropped = (_tokens(headers) - {b"transfer-encoding", b"content-length"}).union(_HOP_BY_HOP, without)
+    # as they were spelled: some servers are particular
+    return [(name, value) for name, value in headers.raw_items() if name.lower() not in dropped]

@@ -1,0 +1,55 @@
+"""EFFECT: loopback ports both ways: the task's own servers on the host, the host's servers in the task's network."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+from sandbox.proxy.io.connection import Connection
+from sandbox.proxy.policy.service_addresses import LOOPBACK, LOOPBACK6
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.proxy.io.byte_relay import Relay
+    from sandbox.proxy.io.event_loop import Loop
+
+
+class Ports:
+    """Leads a connection across.
+
+    Args:
+        inside: a new stream socket of a family in the task's network.
+    """
+
+    def __init__(self, loop: Loop, relay: Relay, inside: Callable[[int], socket.socket]) -> None:
+        self._loop = loop
+        self._relay = relay
+        self._inside = inside
+
+    async def inward(self, connection: Connection, port: int) -> None:
+        """From the host to the task's own server."""
+        await self._lead(connection, port, self._inside)
+
+    async def outward(self, connection: Connection, port: int) -> None:
+        """From the task to the host's server."""
+        await self._lead(connection, port, lambda family: socket.socket(family, socket.SOCK_STREAM))
+
+    async def _lead(self, connection: Connection, port: int, new: Callable[[int], socket.socket]) -> None:
+        try:
+            other = await self._dial(new(socket.AF_INET), (LOOPBACK, port))
+        except OSError:
+            # a server may listen on ::1 alone: what is called localhost is that first on some machines
+            other = await self._dial(new(socket.AF_INET6), (LOOPBACK6, port))
+        with other:
+            await self._relay.both(connection, other)
+
+    async def _dial(self, sock: socket.socket, address: tuple[str, int]) -> Connection:
+        connection = Connection(self._loop, sock)
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await connection.connect(address)
+        except BaseException:
+            connection.close()
+            raise
+        return connection

@@ -1,0 +1,70 @@
+"""EFFECT: the task's own ports on the host, opened before anything of it starts; no front is needed for that."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from typing import TYPE_CHECKING
+
+from sandbox.contract.errors import NotStarted, remedy
+from sandbox.proxy.policy.service_addresses import DNS_PORT, HTTP_PORT, LOOPBACK, SOCKS_PORT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: Where the front itself listens in every task's network: neither the task nor the host has these there.
+RESERVED = (HTTP_PORT, SOCKS_PORT, DNS_PORT)
+
+_BACKLOG = 1024
+
+
+def publish(ports: Iterable[int]) -> list[socket.socket]:
+    """Listeners on the host's 127.0.0.1, where the task's servers are reached.
+
+    Raises:
+        NotStarted: one is held, or not for this user; none is left open.
+    """
+    opened: list[socket.socket] = []
+    try:
+        for port in ports:
+            refuse_reserved(port, "localBinding")
+            opened.append(_published(port))
+    except BaseException:
+        for one in opened:
+            one.close()
+        raise
+    return opened
+
+
+def _published(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    try:
+        # connections of the run before may still linger
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((LOOPBACK, port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise NotStarted(
+                f"port {port} of allow.localBinding is held on this host",
+                hint=f"stop what listens on 127.0.0.1:{port}, another task it may be, or give the task another port",
+            ) from error
+        raise NotStarted(
+            f"port {port} of allow.localBinding cannot be opened on this host: {error.strerror}",
+            hint="give the task a port from 1024 on" if error.errno == errno.EACCES else remedy(error),
+        ) from error
+    return listener
+
+
+def refuse_reserved(port: int, field: str) -> None:
+    """Refuse a port that the front itself has.
+
+    Raises:
+        NotStarted: it is one.
+    """
+    if port in RESERVED:
+        raise NotStarted(
+            f"port {port} of allow.{field} is where the sandbox's own front listens",
+            hint="give the server another port",
+        )

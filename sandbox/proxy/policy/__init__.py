@@ -1,0 +1,1 @@
+"""What a task's proxy lets through. Pure."""

@@ -1,0 +1,97 @@
+"""What a task's lookups are answered: names it may reach by stand-ins, others by a refusal; nothing is forwarded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox.base import host_patterns as domains
+from sandbox.proxy.policy.stand_in_addresses import Full
+from sandbox.proxy.protocol import dns_messages as dns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.proxy.policy.host_rules import Rules
+    from sandbox.proxy.policy.stand_in_addresses import Names
+
+_REVERSE = (".in-addr.arpa", ".ip6.arpa")
+_LOOPBACK = {dns.A: "127.0.0.1", dns.AAAA: "::1"}
+
+
+class Lookups:
+    """Answers one task's queries.
+
+    Args:
+        listen: called with a name's new addresses before the task learns of them; whether the IPv6 one works.
+        own_name: what this machine calls itself, which is the task's own loopback.
+        report: called with a refused name and the reason.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        names: Names,
+        *,
+        listen: Callable[[str, str, str], bool],
+        own_name: str,
+        report: Callable[[str, str], None],
+    ) -> None:
+        self._rules = rules
+        self._names = names
+        self._listen = listen
+        self._own_name = own_name.lower()
+        self._report = report
+        self._six: dict[str, bool] = {}
+
+    def answer(self, message: bytes) -> bytes | None:
+        """The answer to a message, `None` where there is none to give."""
+        try:
+            query = dns.parse(message)
+        except dns.Malformed:
+            return None
+        if query.code != dns.NOERROR:
+            return dns.reply(query, query.code)
+        asked = query.name.lower()
+        if query.kind == dns.PTR or asked.endswith(_REVERSE):
+            return self._reversed(query, asked)
+        if not asked:
+            return dns.reply(query, dns.NOERROR)
+        if asked in ("localhost", self._own_name) or asked.endswith(".localhost"):
+            return dns.reply(query, dns.NOERROR, _known(_LOOPBACK, query.kind))
+        return self._named(query)
+
+    def _named(self, query: dns.Query) -> bytes:
+        try:
+            host = domains.presented(query.name)
+        except domains.PatternRefused as refused:
+            self._report(ascii(query.name)[1:-1], refused.message)
+            return dns.reply(query, dns.NXDOMAIN)
+        reason = self._rules.lookup_refusal(host)
+        if reason:
+            self._report(domains.spelled(host, 0).removesuffix(":0"), reason)
+            # of all the answers the one after which programs ask nobody again
+            return dns.reply(query, dns.NXDOMAIN)
+        try:
+            four, six, fresh = self._names.give(host)
+        except Full:
+            self._report(host, "one more name than a task can look up")
+            return dns.reply(query, dns.SERVFAIL)
+        if fresh:
+            self._six[host] = self._listen(host, four, six)
+        addresses = {dns.A: four}
+        if self._six.get(host):
+            addresses[dns.AAAA] = six
+        return dns.reply(query, dns.NOERROR, _known(addresses, query.kind))
+
+    def _reversed(self, query: dns.Query, asked: str) -> bytes:
+        """The name of a stand-in; others' are nobody's dial, and not told."""
+        labels = asked.removesuffix(_REVERSE[0]).split(".")
+        name = self._names.host(".".join(reversed(labels)))
+        if query.kind == dns.PTR and asked.endswith(_REVERSE[0]) and not domains.is_address(name) and "." in name:
+            known = name != ".".join(reversed(labels))
+            return dns.reply(query, dns.NOERROR, (name,)) if known else dns.reply(query, dns.NXDOMAIN)
+        return dns.reply(query, dns.NXDOMAIN)
+
+
+def _known(addresses: dict[int, str], kind: int) -> tuple[str, ...]:
+    return (addresses[kind],) if kind in addresses else ()

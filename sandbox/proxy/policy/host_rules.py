@@ -1,0 +1,86 @@
+"""What a task's front lets through: host and port against the two lists; no names are resolved here."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from sandbox.base import host_patterns as domains
+from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
+
+if TYPE_CHECKING:
+    from sandbox.proxy.policy.policy import Policy
+
+#: The ports at which an allowed name is reached by programs that know no proxy, beside those the lists name.
+USUAL_PORTS = (22, 80, 443)
+
+#: Answers kept of each kind: a task dials few hosts, and many times.
+REMEMBERED = 1024
+
+
+class _List:
+    """Patterns, found by the host they name."""
+
+    def __init__(self, entries: tuple[str, ...], *, allow: bool) -> None:
+        self.patterns = tuple(domains.check_pattern(entry, allow=allow) for entry in entries)
+        self._by_host: dict[str, list[domains.Pattern]] = {}
+        self.holds = functools.lru_cache(REMEMBERED)(self._holds)
+        for pattern in self.patterns:
+            # the form of what clients present: an address inside another is itself
+            host = domains.presented(pattern.host) if pattern.host else ""
+            self._by_host.setdefault(host, []).append(domains.Pattern(host, pattern.wildcard, pattern.port))
+
+    def about(self, host: str) -> list[domains.Pattern]:
+        """The patterns that mean a host at some port."""
+        found = [pattern for pattern in self._by_host.get(host, ()) if not pattern.wildcard]
+        found += self._by_host.get("", ())
+        if not domains.is_address(host):
+            rest = host
+            while "." in rest:
+                rest = rest.partition(".")[2]
+                found += (pattern for pattern in self._by_host.get(rest, ()) if pattern.wildcard)
+        return found
+
+    def _holds(self, host: str, port: int) -> bool:
+        return any(pattern.port in {None, port} for pattern in self.about(host))
+
+
+class Rules:
+    """One task's lists; every host is in the form of `domains.presented`."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._allow = _List(policy.allow, allow=True)
+        self._deny = _List(policy.deny, allow=False)
+        named = {pattern.port for pattern in self._allow.patterns if pattern.port is not None}
+        self._ports = tuple(sorted(named.union(USUAL_PORTS)))
+
+    def refusal(self, host: str, port: int) -> str:
+        """Why a dial is refused, empty when it is not."""
+        if self._deny.holds(host, port):
+            return DENIED
+        return "" if self._allow.holds(host, port) else NOT_ALLOWED
+
+    def denies(self, address: str, port: int) -> bool:
+        """Whether the deny list names an address a name turned out to have."""
+        return self._deny.holds(address, port)
+
+    def lookup_refusal(self, host: str) -> str:
+        """Why a name has no address at all, empty when it is reached at some port."""
+        if any(pattern.port is None for pattern in self._deny.about(host)):
+            return DENIED
+        return "" if self._allow.about(host) else NOT_ALLOWED
+
+    def lists(self, address: str, port: int) -> bool:
+        """Whether an address itself, not a name of it, is on the allow list."""
+        return self._allow.holds(address, port)
+
+    def ports(self, host: str) -> tuple[int, ...]:
+        """The ports at which a host is worth listening for, in order: what is refused there is told by its name."""
+        own = {pattern.port for pattern in self._allow.about(host) if pattern.port is not None}
+        return tuple(sorted(own.union(self._ports)))
+
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses on the allow list, but for the loopback's."""
+        hosts = (pattern.host for pattern in self._allow.patterns if not pattern.wildcard)
+        listed = dict.fromkeys(domains.presented(host) for host in hosts if domains.is_address(host))
+        return tuple(host for host in listed if host != "::1" and not host.startswith("127."))

@@ -1,0 +1,154 @@
+"""From what a task was granted to what its front lets through; pure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sandbox.base import globs
+from sandbox.base import host_patterns as domains
+from sandbox.base.host_patterns import check_pattern
+from sandbox.contract.errors import NotStarted
+from sandbox.proxy.policy.policy import Policy, Upstream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sandbox.base.host_patterns import Pattern
+    from sandbox.contract.config import ResolvedSandboxConfig
+
+#: The hosts whose ports a task dials directly, and which no front stands before.
+LOOPBACK = domains.LOOPBACK
+
+_PROXY = re.compile(r"(?:http://)?(?:[^/@\s]+@)?(?:\[[0-9A-Fa-f:.]+\]|[^/@:\s\[\]]+)(?::[0-9]+)?/*\Z")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+
+def policy(
+    config: ResolvedSandboxConfig,
+    *,
+    temp: str,
+    declared: Iterable[ResolvedSandboxConfig] = (),
+    host: Mapping[str, str] | None = None,
+) -> Policy:
+    """The network and the sockets of one task.
+
+    Args:
+        config: its grants.
+        temp: its own temporary directory, empty when it has none yet.
+        declared: the configs of the run's tasks, whose lists `network = true` reaches.
+        host: this process's environment, which names the host's own proxies.
+
+    Raises:
+        PatternRefused: an entry is no host pattern.
+        NotStarted: the host goes through a proxy of a kind that is not spoken.
+    """
+    allow = union(declared) if config.network is True else canonical(config.network or (), allow=True)
+    return Policy(
+        allow=allow,
+        deny=canonical(config.deny_network, allow=False),
+        host_ports=host_ports(config),
+        published=published(config),
+        unix_sockets=config.unix_sockets or (),
+        own_sockets=own_sockets(config, temp),
+        # a task that reaches nothing goes through no proxy, of whatever kind
+        upstream=upstream(host or {}) if allow else Upstream(),
+    )
+
+
+def canonical(entries: Iterable[str], *, allow: bool) -> tuple[str, ...]:
+    """Host patterns in the one form they are compared in, each once.
+
+    Raises:
+        PatternRefused: an entry is none.
+    """
+    return tuple(dict.fromkeys(str(check_pattern(entry, allow=allow)) for entry in entries))
+
+
+def union(configs: Iterable[ResolvedSandboxConfig]) -> tuple[str, ...]:
+    """What the tasks of a run list, each host once: what `network = true` reaches.
+
+    Raises:
+        PatternRefused: an entry is no host pattern.
+    """
+    lists = (config.network for config in configs)
+    return canonical(
+        (entry for listed in lists if listed is not None and listed is not True for entry in listed), allow=True
+    )
+
+
+def host_ports(config: ResolvedSandboxConfig) -> tuple[int, ...]:
+    """The host's loopback ports a task dials directly: those it lists, but for its own and those it denies."""
+    if config.network is None or config.network is True:
+        return ()
+    listed = dict.fromkeys(
+        pattern.port
+        for pattern in (check_pattern(entry, allow=True) for entry in config.network)
+        if is_loopback(pattern) and pattern.port is not None
+    )
+    denied = [check_pattern(entry, allow=False) for entry in config.deny_network]
+    own = published(config)
+    return tuple(
+        port
+        for port in listed
+        if port is not None and port not in own and not any(d.matches(h, port) for d in denied for h in LOOPBACK)
+    )
+
+
+def is_loopback(pattern: Pattern) -> bool:
+    """Whether a pattern names this machine itself."""
+    return pattern.is_loopback
+
+
+def published(config: ResolvedSandboxConfig) -> tuple[int, ...]:
+    """The ports of the task's own servers that the host reaches; `true` publishes none."""
+    return tuple(dict.fromkeys(config.local_binding)) if isinstance(config.local_binding, tuple) else ()
+
+
+def own_sockets(config: ResolvedSandboxConfig, temp: str) -> tuple[str, ...]:
+    """Where sockets are the task's own work: its temporary directory and what it may write by literal path.
+
+    A pattern is left out: beside what the task made in such a directory there may be sockets of the host's.
+    """
+    granted = (globs.unescape(g).rstrip("/") for g in config.allow_write if not globs.has_wildcard(g))
+    return tuple(path for path in dict.fromkeys((temp, *granted)) if path)
+
+
+def upstream(host: Mapping[str, str]) -> Upstream:
+    """The proxies the host itself goes through.
+
+    The lowercase variable wins, an empty one means no proxy, and `ALL_PROXY` stands in for what is not set. Where
+    `REQUEST_METHOD` is set this is a CGI program, whose `HTTP_PROXY` is a header of its client's.
+
+    Raises:
+        NotStarted: a proxy is of another kind than HTTP.
+    """
+    except_for = tuple(entry for entry in re.split(r"[,\s]+", _either(host, "no_proxy") or "") if entry)
+    if "*" in except_for:
+        return Upstream()
+    plain = host.get("http_proxy") if "REQUEST_METHOD" in host else _either(host, "http_proxy")
+    tunnels = _either(host, "https_proxy")
+    rest = _either(host, "all_proxy") or ""
+    found = Upstream(
+        http=_spoken("http_proxy", rest if plain is None else plain),
+        https=_spoken("https_proxy", rest if tunnels is None else tunnels),
+        except_for=except_for,
+    )
+    return found if found.http or found.https else Upstream()
+
+
+def _either(host: Mapping[str, str], name: str) -> str | None:
+    lower = host.get(name)
+    return host.get(name.upper()) if lower is None else lower
+
+
+def _spoken(name: str, value: str) -> str:
+    """A proxy as an `http://` URL; a refusal names the variable, never its value, which may hold a password."""
+    if not value or _PROXY.match(value):
+        return value if not value or "://" in value else f"http://{value}"
+    scheme = _SCHEME.match(value)
+    what = f"a {scheme[1].lower()} proxy" if scheme and scheme[1].lower() != "http" else "no proxy's address"
+    raise NotStarted(
+        f"the host's {name} names {what}, and a task's front goes through HTTP proxies alone",
+        hint=f'set {name} to an address like "http://proxy.example:3128", or no_proxy to "*"',
+    )

@@ -1,0 +1,10 @@
+"""Where a task finds its front: the same for every task, as each has a network of its own."""
+
+from __future__ import annotations
+
+from sandbox.base.environment import HTTP_PORT, SOCKS_PORT
+
+__all__ = ["DNS_PORT", "HTTP_PORT", "LOOPBACK", "LOOPBACK6", "LOOPBACKS", "SOCKS_PORT"]
+
+LOOPBACK, LOOPBACK6 = LOOPBACKS = ("127.0.0.1", "::1")
+DNS_PORT = 53

@@ -1,0 +1,1 @@
+"""What bytes mean to a task's proxy: code that holds no socket. Pure."""

@@ -1,0 +1,303 @@
+"""EFFECT: one task's front: everything that comes in at its listeners, judged, answered, reported.
+
+Who is asking is told by the listening socket, which only this task can reach; nothing a client says about itself
+is looked at. Where others can reach it too, a password is asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import os
+import resource
+import socket
+import time
+from typing import TYPE_CHECKING
+
+from sandbox.proxy.io.byte_relay import Relay
+from sandbox.proxy.io.connection import Connection
+from sandbox.proxy.io.dialler import Dialler, Unreachable, host_addresses
+from sandbox.proxy.io.interfaces import own_addresses
+from sandbox.proxy.io.loopback_ports import Ports
+from sandbox.proxy.policy.host_rules import Rules
+from sandbox.proxy.policy.policy import Refused
+from sandbox.proxy.policy.service_addresses import DNS_PORT, HTTP_PORT, LOOPBACK, LOOPBACKS, SOCKS_PORT
+from sandbox.proxy.policy.stand_in_addresses import Names
+from sandbox.proxy.protocol import connect_head as connects
+from sandbox.proxy.protocol import socks5 as socks
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from sandbox.proxy.io.dialler import Address
+    from sandbox.proxy.io.event_loop import Loop
+    from sandbox.proxy.policy.dns_answers import Lookups
+    from sandbox.proxy.policy.policy import Policy
+
+    Serve = Callable[[Connection], Awaitable[None]]
+
+#: Connections of one task served at once; the next ones wait in the kernel.
+CONNECTIONS_LIMIT = 4096
+#: Ports of stand-ins opened because they were dialled, beside the usual ones.
+PLACES_LIMIT = 512
+#: Distinct refusals of one task that are told; beyond them the report has a hole.
+REPORTS_LIMIT = 100_000
+
+_DATAGRAM = 4096
+_HANDSHAKE_SECONDS = 60.0
+_HANDSHAKE_CHUNK = 4096
+# of a connection: itself, the one it leads to, one that is raced beside it
+_DESCRIPTORS_EACH = 3
+_DESCRIPTORS_KEPT = 256
+_SETTLE_TURNS = 20_000
+_FULL_SECONDS = 0.1
+# connections accepted after which the others have their turn
+_FAIR = 16
+
+
+class Front:
+    """Serves the listeners of one task.
+
+    Args:
+        policy: what may be reached.
+        listen: opens listeners in the task's network at addresses and ports, those it can.
+        report: called with what was asked for and why it was refused, before the task hears of it; with two empty
+            strings once there are more than can be told.
+        failed: called with an error that is nobody's mistake but this program's.
+        named: called with a name and its stand-ins before the task learns of them.
+        resolve: from a name to its addresses.
+        inside: a new stream socket of a family in the task's network.
+        places: the ports of loopback at which HTTP and SOCKS are spoken.
+        password: without which no client is served at these two; empty where only the task reaches them.
+        own: every address of this machine.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        policy: Policy,
+        *,
+        listen: Callable[[list[tuple[str, int]]], list[socket.socket]],
+        report: Callable[[str, str], None],
+        failed: Callable[[Exception], None],
+        named: Callable[[str, tuple[str, ...]], None] = lambda _host, _addresses: None,
+        resolve: Callable[[str, int], list[Address]] = host_addresses,
+        inside: Callable[[int], socket.socket] = lambda family: socket.socket(family, socket.SOCK_STREAM),
+        places: tuple[int, int] = (HTTP_PORT, SOCKS_PORT),
+        password: str = "",
+        own: Callable[[], frozenset[str]] = own_addresses,
+    ) -> None:
+        self._loop = loop
+        self._policy = policy
+        self._rules = Rules(policy)
+        self._names = Names()
+        self._listen = listen
+        self._tell = report
+        self._named = named
+        self._failed = failed
+        self._told: set[tuple[str, str]] = set()
+        self._listeners: list[socket.socket] = []
+        self._heard: set[tuple[str, int]] = set()
+        self._asked_places = 0
+        self._relay = Relay(loop)
+        self._ports = Ports(loop, self._relay, inside)
+        self._dialler = Dialler(loop, policy, self._rules, self._names, report=self._report, resolve=resolve, own=own)
+        self._places = places
+        self._password = password
+        descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._room = max(1, min(CONNECTIONS_LIMIT, (descriptors - _DESCRIPTORS_KEPT) // _DESCRIPTORS_EACH))
+
+    @functools.cached_property
+    def _lookups(self) -> Lookups:
+        from sandbox.proxy.policy.dns_answers import Lookups
+
+        return Lookups(
+            self._rules, self._names, listen=self._stand_in, own_name=os.uname().nodename, report=self._report
+        )
+
+    def take(self, listeners: Iterable[socket.socket]) -> None:
+        """Serve more listeners, each as its port says."""
+        for listener in listeners:
+            listener.setblocking(False)
+            self._listeners.append(listener)
+            self._loop.watch(listener.fileno())
+            if listener.type == socket.SOCK_DGRAM:
+                self._loop.spawn(self._datagrams(listener))
+            else:
+                address, port = listener.getsockname()[:2]
+                self._heard.add((address, port))
+                with contextlib.suppress(OSError):  # whatever it accepts has this too
+                    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._loop.spawn(self._accept(listener, self._served_as(listener)))
+
+    def listen_at(self, address: str, port: int) -> bool:
+        """Whether it listens at a port of an address that is its own, from now on if it did not."""
+        if (address, port) not in self._heard and self._asked_places < PLACES_LIMIT:
+            self._asked_places += 1
+            self.take(self._listen([(address, port)]))
+        return (address, port) in self._heard
+
+    def settle(self) -> bool:
+        """At the end, everything inside being gone: judge what still waits; false when there is no end to it."""
+        self._dialler.closing = True
+        full, self._room = self._room <= 0, 1 << 30
+        if full:
+            # who waits for room looks again
+            time.sleep(_FULL_SECONDS)
+        return self._loop.settle(_SETTLE_TURNS)
+
+    def close(self) -> None:
+        """Serve nothing any more."""
+        for listener in self._listeners:
+            self._loop.forget(listener.fileno())
+            listener.close()
+
+    def _served_as(self, listener: socket.socket) -> Serve:
+        host, port = listener.getsockname()[:2]
+        http, by_socks = self._places
+        if host == LOOPBACK and port in (http, by_socks, DNS_PORT):
+            return {http: self._http, by_socks: self._socks, DNS_PORT: self._stream_of_queries}[port]
+        if host in LOOPBACKS and port in self._policy.published:
+            return lambda connection: self._ports.inward(connection, port)
+        if host in LOOPBACKS and port in self._policy.host_ports:
+            return lambda connection: self._ports.outward(connection, port)
+        return lambda connection: self._transparent(connection, host, port)
+
+    async def _accept(self, listener: socket.socket, serve: Serve) -> None:
+        for count in itertools.count(1):
+            if self._room <= 0:
+                await self._loop.sleep(_FULL_SECONDS)
+                continue
+            try:
+                client, _ = listener.accept()
+            except BlockingIOError:
+                await self._loop.readable(listener.fileno())
+            except OSError:  # it went away again, or no descriptor is left
+                await self._loop.sleep(_FULL_SECONDS)
+            else:
+                self._room -= 1
+                self._loop.begin(self._serve(client, serve))
+                if count % _FAIR == 0:
+                    await self._loop.turn()
+
+    async def _serve(self, client: socket.socket, serve: Serve) -> None:
+        connection = Connection(self._loop, client)
+        try:
+            await serve(connection)
+        except OSError:  # TimeoutError is one
+            connection.close(reset=True)
+        except Exception as error:  # noqa: BLE001  nobody joins this task, and what it had to report is lost
+            connection.close(reset=True)
+            self._failed(error)
+        finally:
+            connection.close()
+            self._room += 1
+
+    async def _http(self, connection: Connection) -> None:
+        early = connection.now(_HANDSHAKE_CHUNK)
+        if early is None:
+            early = await self._loop.within(_HANDSHAKE_SECONDS, connection.recv(_HANDSHAKE_CHUNK))
+        failed: Refused | Unreachable | None = None
+        if not self._password and (asked := connects.read(early)) is not None:
+            try:
+                opened = await self._dialler.open(asked.host, asked.port)
+            except (Refused, Unreachable) as error:
+                failed = error
+            else:
+                with opened.connection:
+                    await connection.send(asked.answer)
+                    await self._relay.both(connection, opened.connection, early[asked.size :], opened.named)
+                return
+        # half a tenth of a second, which a task that speaks no HTTP need not spend
+        from sandbox.proxy.io.http_port import Client
+
+        client = Client(self._loop, connection, self._dialler, self._relay, early, password=self._password)
+        await (client.serve() if failed is None else client.tell(failed))
+
+    async def _socks(self, connection: Connection) -> None:
+        try:
+            target, early = await self._loop.within(_HANDSHAKE_SECONDS, self._handshake(connection))
+        except socks.Malformed as error:
+            await connection.send(error.reply)
+            await connection.part()
+            return
+        try:
+            opened = await self._dialler.open(target.host, target.port)
+        except Refused:
+            await connection.send(socks.answer(socks.NOT_ALLOWED))
+            await connection.part()
+            return
+        except Unreachable as error:
+            await connection.send(socks.answer(socks.CONNECTION_REFUSED if error.refused else socks.UNREACHABLE))
+            await connection.part()
+            return
+        with opened.connection:
+            await connection.send(socks.answer(socks.SUCCEEDED))
+            await self._relay.both(connection, opened.connection, early, opened.named)
+
+    async def _handshake(self, connection: Connection) -> tuple[socks.Target, bytes]:
+        handshake = socks.Handshake(self._password)
+        while True:
+            data = await connection.recv(_HANDSHAKE_CHUNK)
+            if not data:
+                raise ConnectionAbortedError("it hung up")
+            reply, target, early = handshake.feed(data)
+            await connection.send(reply)
+            if target is not None:
+                return target, early
+
+    async def _transparent(self, connection: Connection, host: str, port: int) -> None:
+        try:
+            opened = await self._dialler.open(host, port)
+        except (Refused, Unreachable):
+            connection.close(reset=True)
+            return
+        with opened.connection:
+            await self._relay.both(connection, opened.connection, named=opened.named)
+
+    async def _stream_of_queries(self, connection: Connection) -> None:
+        buffer = b""
+        while data := await self._loop.within(_HANDSHAKE_SECONDS, connection.recv(_HANDSHAKE_CHUNK)):
+            buffer += data
+            while len(buffer) >= 2 and len(buffer) >= (end := 2 + int.from_bytes(buffer[:2], "big")):  # noqa: PLR2004
+                answer = self._lookups.answer(buffer[2:end])
+                buffer = buffer[end:]
+                if answer is None:
+                    return
+                await connection.send(len(answer).to_bytes(2, "big") + answer)
+
+    async def _datagrams(self, server: socket.socket) -> None:
+        while True:
+            try:
+                message, client = server.recvfrom(_DATAGRAM)
+            except BlockingIOError:
+                await self._loop.readable(server.fileno())
+                continue
+            except OSError:  # an answer nobody was there to take
+                continue
+            try:
+                answer = self._lookups.answer(message)
+            except Exception as error:  # noqa: BLE001  one bad message must not end the others' lookups
+                self._failed(error)
+                continue
+            if answer is not None:
+                with contextlib.suppress(OSError):  # nobody is there to take it
+                    server.sendto(answer, client)
+            await self._loop.turn()
+
+    def _stand_in(self, host: str, four: str, six: str) -> bool:
+        wanted = [(address, port) for address in (four, six) for port in self._rules.ports(host)]
+        opened = self._listen(wanted)
+        self.take(opened)
+        self._named(host, (four, six))
+        return any(listener.family == socket.AF_INET6 for listener in opened)
+
+    def _report(self, asked: str, reason: str) -> None:
+        if (asked, reason) in self._told or len(self._told) > REPORTS_LIMIT:
+            return
+        self._told.add((asked, reason))
+        if len(self._told) > REPORTS_LIMIT:
+            self._tell("", "")
+        else:
+            self._tell(asked, reason)

@@ -1,0 +1,139 @@
+"""How a task's grants and its cache key bound each other: where it may write, and what its key holds unseen. Pure.
+
+Nothing here changes a run. An executor asks before it trusts a key: what may have been written that no declaration
+names, and whether the key holds a file the task cannot read, which would be a key for something else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from sandbox.base import globs, paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sandbox.base.host_facts import Files
+    from sandbox.contract.config import ResolvedSandboxConfig
+    from sandbox.request.build import Request
+
+#: Where a task may have written files that nothing declares.
+WriteReach = Literal["none", "project", "workspace"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """What is asked of a task.
+
+    Attributes:
+        workspace, project: canonical directories.
+        config: its sandbox; `None` for a task without a block.
+        group: whether it has no command at all.
+        cached: whether it has a cache.
+    """
+
+    workspace: str
+    project: str
+    config: ResolvedSandboxConfig | None = None
+    group: bool = False
+    cached: bool = False
+
+
+def undeclared_write_reach(task: Runs) -> WriteReach:
+    """Where a task may have written files no declaration names: nowhere with a cache, which holds it to its outputs."""
+    return "none" if task.cached else command_write_reach(task)
+
+
+def command_write_reach(task: Runs) -> WriteReach:
+    """Where a task's command may write at all, whatever its cache says.
+
+    A grant outside the workspace reaches no input of any task.
+    """
+    if task.group:
+        return "none"
+    if task.config is None:
+        return "project"
+    heads = [_head(grant) for grant in _alternatives(task.config.allow_write)]
+    found: WriteReach = "none"
+    for head in heads:
+        if paths.at_or_under(head, task.project):
+            found = "project"
+        elif paths.at_or_under(head, task.workspace) or paths.at_or_under(task.workspace, head):
+            return "workspace"
+    return found
+
+
+def granted_write_globs(task: Runs) -> tuple[str, ...]:
+    """Where a sandboxed task's write grants reach in its own project, as patterns relative to it.
+
+    A directory is `dir/**`, the project itself `**`; a name is itself and, should it become a directory, all below.
+    """
+    found: list[str] = []
+    for grant in _alternatives(task.config.allow_write if task.config is not None else ()):
+        # a grant around the project reaches all of it
+        if paths.at_or_under(task.project, _head(grant)) and grant.endswith("/"):
+            found.append("**")
+        elif paths.at_or_under(_head(grant), task.project):
+            start = len(globs.escape(task.project).rstrip("/")) + 1
+            relative = grant[start:]
+            found += [f"{relative}**"] if relative.endswith("/") else [relative, f"{relative}/**"]
+    return tuple(dict.fromkeys(found))
+
+
+def may_write_fingerprint(task: Runs, claimed: Iterable[str]) -> bool:
+    """Whether a task may rewrite a file of the workspace root that others read as a fingerprint, such as a lock file.
+
+    Args:
+        task: whose command it is.
+        claimed: such files, relative to the root.
+    """
+    files = [paths.join(task.workspace, name) for name in claimed]
+    if not files or task.group:
+        return False
+    if task.config is None:
+        # elsewhere an unsandboxed task that writes there is out of its project, which nothing promises
+        return task.project == task.workspace
+    written = globs.matcher(task.config.allow_write)
+    return any(map(written, files))
+
+
+def keyed_outside_grants(request: Request, keyed: Iterable[str], files: Files) -> tuple[str, ...]:
+    """Files outside the project that a key holds and no grant reaches: hidden, so the task never sees them.
+
+    Args:
+        request: the attempt.
+        keyed: existing files the key holds, relative to the workspace root.
+        files: the host's file system.
+
+    Returns:
+        Those of them, as they were given. A pattern reaches everything below its literal head; `ignore.read` leaves
+        a file out.
+    """
+    config, root = request.config, request.workspace_root
+    grants = _alternatives((*config.allow_read, *config.allow_write))
+    heads = frozenset((*map(_head, grants), *(read.path for read in request.reads)))
+    ignored = globs.matcher(_absolute(entry, config.project) for entry in config.ignore.read)
+    found = []
+    for name in keyed:
+        asked = paths.join(root, name)
+        path = paths.canonical(asked, files)
+        if paths.at_or_under(path, config.project) or not (paths.at_or_under(path, root) or config.hermetic):
+            continue
+        reached = path in heads or any(above in heads for above in paths.parents(path))
+        if not reached and not ignored(path) and not ignored(asked):
+            found.append(name)
+    return tuple(found)
+
+
+def _absolute(entry: str, project: str) -> str:
+    return entry if entry.startswith("/") else paths.join(globs.escape(project), entry)
+
+
+def _alternatives(grants: Iterable[str]) -> Iterator[str]:
+    for grant in grants:
+        yield from map(globs.collapse, globs.expand_braces(grant))
+
+
+def _head(grant: str) -> str:
+    return globs.literal_base(grant) if globs.has_wildcard(grant) else globs.unescape(grant).rstrip("/") or "/"

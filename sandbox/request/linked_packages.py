@@ -1,0 +1,295 @@
+"""What a task may read because its packages are linked: `node_modules`, `.venv`, and the workspace members in them.
+
+Rule 1: never the task's own project or what holds it, a repository's data or a cache or what holds one, a
+credential store. An installed link must not hand back what no grant gives.
+Rule 2: a task with a cache gets, of the workspace, only directories of projects its key answers for. The
+others are withheld: a read there fails, is reported, and is told how to be keyed.
+Rule 3: a granted package's own `node_modules` is looked through in the same way; a withheld one's is not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from sandbox.base import paths
+from sandbox.base.host_facts import Kind
+from sandbox.light import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sandbox.base.host_facts import Files
+
+#: A `.pth` or `direct_url.json` longer than this is not looked at.
+_SMALL = 65536
+_INTERPRETERS = "python3."
+
+
+class Projects(Protocol):
+    """The projects of the workspace, as far as dependencies need them; directories are canonical."""
+
+    def is_project(self, directory: str) -> bool:
+        """Whether a directory is a project."""
+
+    def below(self, directory: str) -> tuple[str, ...]:
+        """The projects strictly inside a directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Projects given as a list, canonical."""
+
+    directories: tuple[str, ...] = ()
+
+    def is_project(self, directory: str) -> bool:
+        """Whether a directory is a project."""
+        return directory in self.directories
+
+    def below(self, directory: str) -> tuple[str, ...]:
+        """The projects strictly inside a directory."""
+        return tuple(path for path in self.directories if paths.under(path, directory))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withheld:
+    """A linked package the task's cache key does not answer for.
+
+    Attributes:
+        dir: its directory, canonical.
+        name: as installed, such as `@acme/dates`.
+        target: the directory as seen from the workspace root; absolute outside.
+        link: where it is linked, canonical but for the link itself.
+        project: whether a project is at the directory.
+        owner: the project it is, or is part of, as seen from the workspace root; empty outside of any.
+    """
+
+    dir: str
+    name: str
+    target: str
+    link: str
+    project: bool
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """A directory that may be read; `place` is where it was found linked, or itself."""
+
+    path: str
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What decides about a link's target; every path canonical.
+
+    Attributes:
+        closed: walls that every task has.
+        stores: credential stores.
+        around: checkouts around the workspace, which a key does not answer for either.
+        keyed: directories of the projects the key answers for; `None` for a task without a cache.
+    """
+
+    project: str
+    root: str
+    home: str
+    temp_root: str
+    closed: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
+    around: tuple[str, ...] = ()
+    keyed: frozenset[str] | None = None
+
+    def never(self, target: str) -> bool:
+        """Whether no link may open a directory, whoever asks."""
+        if paths.at_or_under(self.project, target) or paths.at_or_under(self.root, target):
+            return True
+        if paths.at_or_under(self.home, target):
+            return True
+        if any(paths.at_or_under(target, wall) or paths.at_or_under(wall, target) for wall in self.closed):
+            return True
+        kept = (*self.stores, self.temp_root) if not paths.under(target, self.root) else self.stores
+        return any(paths.at_or_under(target, store) for store in kept)
+
+    def answered(self, target: str) -> bool:
+        """Whether a key answers for what is in a directory, or none has to."""
+        if self.keyed is None or target in self.keyed:
+            return True
+        return not any(paths.at_or_under(target, place) for place in (self.root, *self.around))
+
+
+@dataclass(slots=True)
+class Search:
+    """One search; what it found is in `granted` and `withheld`, in the order it was met.
+
+    Attributes:
+        asked: directories an interpreter asks for whenever it starts, whether or not anything is imported from them.
+    """
+
+    limits: Limits
+    files: Files
+    projects: Projects
+    granted: dict[str, Granted] = field(default_factory=dict)
+    withheld: dict[str, Withheld] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    _looked: set[str] = field(default_factory=set)
+
+    def run(self) -> None:
+        """Look through the project and the workspace root."""
+        limits = self.limits
+        for base in dict.fromkeys((limits.project, limits.root)):
+            self._modules(paths.join(base, "node_modules"))
+        for base in dict.fromkeys((limits.project, limits.root)):
+            self._environment(paths.join(base, ".venv"))
+
+    def _whole(self, place: str, reason: str) -> str | None:
+        """Take the directory at a place, which may be a link; its real path when it may be read."""
+        real = paths.canonical(place, self.files)
+        if self.files.kind(real) is not Kind.DIRECTORY:
+            return None
+        if real == place or self._covers(real):
+            if not self._covers(real):
+                self._grant(real, place, reason)
+            return real
+        held = self.projects.below(self.limits.project)
+        if any(paths.at_or_under(real, other) or paths.at_or_under(other, real) for other in held):
+            return None
+        return self._target(real, place, paths.name(place), reason)
+
+    def _modules(self, place: str) -> None:
+        """A `node_modules`, and every package linked in it, one level deep and one in each scope."""
+        todo = [place]
+        while todo:
+            here = todo.pop(0)
+            real = self._whole(here, f"the dependencies in {here}")
+            if real is None or real in self._looked:
+                continue
+            self._looked.add(real)
+            for name, link in self._packages(real):
+                target = paths.canonical(link, self.files)
+                if self.files.kind(target) is not Kind.DIRECTORY or self._covers(target):
+                    continue
+                if self._target(target, link, name, f"the package {name} linked in {here}") is not None:
+                    todo.append(paths.join(target, "node_modules"))
+
+    def _packages(self, modules: str) -> Iterator[tuple[str, str]]:
+        for name in self.files.entries(modules):
+            entry = paths.join(modules, name)
+            if name.startswith("."):
+                continue
+            kind = self.files.kind(entry)
+            if kind is Kind.LINK:
+                yield name, entry
+            elif kind is Kind.DIRECTORY and name.startswith("@"):
+                for inner in self.files.entries(entry):
+                    if self.files.kind(paths.join(entry, inner)) is Kind.LINK:
+                        yield f"{name}/{inner}", paths.join(entry, inner)
+
+    def _environment(self, place: str) -> None:
+        """A virtual environment, and every workspace member installed in it to be edited."""
+        real = self._whole(place, f"the environment in {place}")
+        if real is None or real in self._looked:
+            return
+        self._looked.add(real)
+        libraries = paths.join(real, "lib")
+        for version in self.files.entries(libraries):
+            if version.startswith(_INTERPRETERS):
+                self._site(paths.join(libraries, version, "site-packages"), place)
+
+    def _site(self, site: str, place: str) -> None:
+        names = self.files.entries(site)
+        members: list[str] = []
+        for name in names:
+            if name.endswith(".dist-info"):
+                record = paths.join(site, name, "direct_url.json")
+                directory = _editable(self.files.read(record, _SMALL))
+                if directory:
+                    target = paths.canonical(directory, self.files)
+                    members.append(target)
+                    self._member(target, record, name.partition("-")[0], place)
+        for name in names:
+            if name.endswith(".pth"):
+                for line in _search_paths(self.files.read(paths.join(site, name), _SMALL)):
+                    target = paths.canonical(line if line.startswith("/") else paths.join(site, line), self.files)
+                    self.asked.append(target)
+                    # what a member's own record speaks for is decided already
+                    if not any(paths.at_or_under(target, member) for member in members):
+                        self._member(target, paths.join(site, name), name.removesuffix(".pth"), place)
+
+    def _member(self, target: str, record: str, name: str, place: str) -> None:
+        if self.files.kind(target) is not Kind.DIRECTORY or self._covers(target):
+            return
+        inside = [other for other in self.projects.below(self.limits.project) if paths.at_or_under(target, other)]
+        if paths.at_or_under(target, self.limits.project) and not inside:
+            return  # its own sources, which its own grants give
+        reason = f"the package {name} installed in {place} to be edited"
+        self._target(target, record, name, reason, answered=self._in_keyed_sources(target))
+
+    def _target(self, target: str, link: str, name: str, reason: str, *, answered: bool = False) -> str | None:
+        """Grant or withhold a directory; its path when it is granted."""
+        if self.limits.never(target):
+            return None
+        if answered or self.limits.answered(target):
+            self._grant(target, link, reason)
+            return target
+        inside = paths.at_or_under(target, self.limits.root)
+        self.withheld.setdefault(
+            target,
+            Withheld(
+                dir=target,
+                name=name,
+                target=paths.relative(target, self.limits.root) if inside else target,
+                link=link,
+                project=self.projects.is_project(target),
+                owner=self._owner(target) if inside else "",
+            ),
+        )
+        return None
+
+    def _owner(self, target: str) -> str:
+        root = self.limits.root
+        above = (path for path in (target, *paths.parents(target)) if paths.at_or_under(path, root))
+        found = next((path for path in above if self.projects.is_project(path)), None)
+        # a task of the project itself answers for nothing it does not answer for already
+        return "" if found in (None, self.limits.project) else paths.relative(found, root)
+
+    def _in_keyed_sources(self, target: str) -> bool:
+        """Whether the sources a search path names belong to a project the key answers for."""
+        return any(
+            paths.under(target, project)
+            and not any(paths.at_or_under(target, other) for other in self.projects.below(project))
+            for project in self.limits.keyed or ()
+        )
+
+    def _grant(self, path: str, place: str, reason: str) -> None:
+        self.granted.setdefault(path, Granted(path=path, place=place, reason=reason))
+
+    def _covers(self, path: str) -> bool:
+        return path in self.granted or any(above in self.granted for above in paths.parents(path))
+
+
+def _editable(raw: bytes) -> str:
+    """The directory a distribution is edited in, by its `direct_url.json`; empty when it is a copy."""
+    if b"editable" not in raw:
+        return ""
+    import json
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        data = json.loads(raw)
+        how = data["dir_info"]["editable"]
+        url = urlsplit(str(data["url"]))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    if how is not True or url.scheme != "file" or url.netloc not in {"", "localhost"}:
+        return ""
+    return unquote(url.path, errors="surrogateescape").rstrip("/") if url.path.startswith("/") else ""
+
+
+def _search_paths(raw: bytes) -> Iterable[str]:
+    """The directories a `.pth` file adds to the search path."""
+    for line in raw.decode("utf-8", "surrogateescape").splitlines():
+        text = line.strip()
+        # such a line is a program, and names no directory
+        if text and not text.startswith(("#", "import ", "import\t")) and "\0" not in text:
+            yield text

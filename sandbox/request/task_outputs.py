@@ -1,0 +1,228 @@
+"""Which files the tasks a task depends on have made for it. Pure.
+
+Only what an output pattern takes is opened: a file beside the outputs is one no cache key answers for, and a
+refused read of it is reported. A directory is opened whole where every file in it is an output, and only there a
+link is: alone, what it leads to would be opened.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox.base import globs, paths
+from sandbox.base.host_facts import Kind
+from sandbox.contract import refusal_codes as refusals
+from sandbox.contract.errors import Refusal
+from sandbox.light import dataclass, lru_cache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from sandbox.base.host_facts import Files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outputs:
+    """What may be read of the outputs of other tasks.
+
+    Attributes:
+        reads: files, and directories that hold nothing else.
+        reported: the directories they were looked for in.
+    """
+
+    reads: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What tasks say they make, for what a denial is told to do about it; nothing is opened for it.
+
+    Attributes:
+        own: the task's own output patterns, absolute.
+        upstream: for each task it depends on the task's name and its output patterns, absolute.
+    """
+
+    own: tuple[str, ...] = ()
+    upstream: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def maker(self, path: str) -> str | None:
+        """The task that makes a path, `None` when no other one says so."""
+        index = _index(self.upstream)
+        if not index:
+            return None
+        found = (one for place in (path, *paths.parents(path)) for one in index.get(place, ()))
+        return next((task for task, taken, back in found if taken(path) and not back(path)), None)
+
+    def makes(self, path: str) -> bool:
+        """Whether the task itself says that it makes a path."""
+        return _takes(self.own, path)
+
+
+def anchored(project: str, patterns: Iterable[str]) -> tuple[str, ...]:
+    """Output patterns made absolute, those that take files back still with their `!`.
+
+    Args:
+        project: canonical directory.
+        patterns: relative to it.
+    """
+    spelled = (grant for pattern in patterns for grant in globs.expand_braces(pattern))
+    return tuple(
+        f"!{_anchored(project, grant[1:])}" if grant.startswith("!") else _anchored(project, grant) for grant in spelled
+    )
+
+
+def head(pattern: str) -> str:
+    """The directory, or the one file, below which an absolute pattern's matches lie."""
+    return _head(pattern)
+
+
+def _takes(patterns: tuple[str, ...], path: str) -> bool:
+    taken, back = _matchers(patterns)
+    return taken(path) and not back(path)
+
+
+@lru_cache(maxsize=64)
+def _index(
+    upstream: tuple[tuple[str, tuple[str, ...]], ...],
+) -> dict[str, list[tuple[str, Callable[[str], bool], Callable[[str], bool]]]]:
+    """Tasks by where what they make lies: a workspace has hundreds, and each is asked for every denial."""
+    found: dict[str, list[tuple[str, Callable[[str], bool], Callable[[str], bool]]]] = {}
+    for task, patterns in upstream:
+        for place in dict.fromkeys(_head(pattern) for pattern in patterns if not pattern.startswith("!")):
+            found.setdefault(place, []).append((task, *_matchers(patterns)))
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _matchers(patterns: tuple[str, ...]) -> tuple[Callable[[str], bool], Callable[[str], bool]]:
+    """What patterns take, and what they take back; asked for every denial."""
+    taken = [pattern for pattern in patterns if not pattern.startswith("!")]
+    back = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
+    return globs.matcher(_with_trees(taken)), globs.matcher(_with_trees(back))
+
+
+def find(made: Iterable[tuple[str, tuple[str, ...]]], files: Files) -> Outputs:
+    """The outputs that are there now.
+
+    Args:
+        made: for each task the canonical directory of its project and its output patterns, relative to it; one
+            that begins with `!` takes files back.
+        files: the host's file system.
+
+    Raises:
+        Refusal: a pattern looks at more than `globs.MAX_ENTRIES` names.
+    """
+    reads: list[str] = []
+    reported: list[str] = []
+    for project, patterns in made:
+        spelled = [grant for pattern in patterns for grant in globs.expand_braces(pattern)]
+        taken = [_anchored(project, grant) for grant in spelled if not grant.startswith("!")]
+        back = [_anchored(project, grant[1:]) for grant in spelled if grant.startswith("!")]
+        walk = _Walk(files, globs.matcher(_with_trees(taken)), globs.matcher(_with_trees(back)))
+        for grant in taken:
+            head = _head(grant)
+            if not paths.at_or_under(head, project) or paths.canonical(head, files) != head:
+                # through a link, or not the project's own: what is there is another's to give
+                continue
+            if head != project and files.kind(head) is Kind.DIRECTORY:
+                reported.append(head)
+            reads += walk.outputs(head, whole=head != project)
+    distinct = dict.fromkeys(reads)
+    return Outputs(
+        reads=tuple(path for path in distinct if not any(above in distinct for above in paths.parents(path))),
+        reported=tuple(dict.fromkeys(reported)),
+    )
+
+
+def _anchored(project: str, grant: str) -> str:
+    text = grant
+    while text.startswith("./"):
+        text = text[2:]
+    return globs.collapse(paths.join(globs.escape(project), text or "."))
+
+
+def _head(grant: str) -> str:
+    """The directory, or the one file, below which a pattern's matches lie."""
+    return globs.literal_base(grant) if globs.has_wildcard(grant) else paths.normal(globs.unescape(grant))
+
+
+def _with_trees(grants: Iterable[str]) -> Iterable[str]:
+    """Each pattern, and for one that names a path also everything in it."""
+    for grant in grants:
+        if globs.has_wildcard(grant):
+            yield grant
+        else:
+            path = globs.escape(paths.normal(globs.unescape(grant)))
+            yield path
+            yield f"{path.rstrip('/')}/"
+
+
+class _Walk:
+    """Looks below heads for what is an output; one for each task."""
+
+    def __init__(self, files: Files, taken: Callable[[str], bool], back: Callable[[str], bool]) -> None:
+        self._files = files
+        self._taken = taken
+        self._back = back
+        self._looked = 0
+
+    def outputs(self, head: str, *, whole: bool) -> list[str]:
+        """The outputs at or below a head.
+
+        Args:
+            head: an existing path, or none.
+            whole: whether directories may be opened whole; not where a pattern has no head, which would open any
+                part of the project.
+        """
+        kind = self._files.kind(head)
+        if kind is Kind.FILE:
+            return [head] if self._is(head) else []
+        if kind is not Kind.DIRECTORY:
+            return []
+        found: dict[str, list[str]] = {}
+        complete: dict[str, bool] = {}
+        # directories after what is in them, and no recursion: paths are deeper than Python's stack
+        order = self._directories(head)
+        for directory in reversed(order):
+            inside: list[str] = []
+            every = True
+            for name in self._files.entries(directory):
+                path = paths.join(directory, name)
+                what = self._files.kind(path)
+                if what is Kind.DIRECTORY:
+                    every = complete[path] and every
+                    inside += found.pop(path)
+                elif self._is(path):
+                    inside += [path] if what is Kind.FILE else []
+                else:
+                    every = False
+            # an empty directory is whole as part of another, and an output of its own only where it was named
+            complete[directory] = every
+            if every and whole and (inside or (directory == head and self._is(head))):
+                inside = [directory]
+            found[directory] = inside
+        return found[head]
+
+    def _is(self, path: str) -> bool:
+        return self._taken(path) and not self._back(path)
+
+    def _directories(self, head: str) -> list[str]:
+        order, todo = [], [head]
+        while todo:
+            directory = todo.pop()
+            order.append(directory)
+            names = self._files.entries(directory)
+            self._looked += len(names)
+            if self._looked > globs.MAX_ENTRIES:
+                raise Refusal(
+                    f"the outputs in {head} are among more than {globs.MAX_ENTRIES} names",
+                    code=refusals.TOO_MUCH,
+                    hint="declare the outputs of that task in a directory of their own",
+                )
+            todo += [
+                path
+                for path in (paths.join(directory, name) for name in names)
+                if self._files.kind(path) is Kind.DIRECTORY
+            ]
+        return order

@@ -1,0 +1,1 @@
+"""What the runs of every platform share."""

@@ -1,0 +1,96 @@
+"""EFFECT: what an attempt is judged against, and what is known once it failed, as this machine is."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from sandbox.base import paths
+from sandbox.base.host_facts import Kind
+from sandbox.judge.aftermath import Aftermath
+from sandbox.judge.boundary import Boundary
+from sandbox.machine.ask_facts import HostFiles
+from sandbox.machine.listening_ports import listens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.contract.config import ResolvedSandboxConfig
+    from sandbox.planning.macos.profile_rules import MacPlan
+    from sandbox.planning.plan import Plan
+    from sandbox.request.build import Request
+
+_SHARED = ("/tmp", "/var/tmp")  # noqa: S108  names of directories, in which nothing is made here
+#: Bytes at the end of what was printed that notes are made of.
+_TAIL = 128 << 10
+
+
+def boundary(
+    request: Request, planned: Plan | MacPlan, *, temp: str, observer: str, mask: Callable[[str], str]
+) -> Boundary:
+    """The places of an attempt.
+
+    Args:
+        request: the attempt.
+        planned: its plan.
+        temp: the task's own temporary directory.
+        observer: as it was asked for.
+        mask: hides secrets in text that people see.
+    """
+    files = HostFiles()
+    config = request.config
+    return Boundary(
+        plan=planned,
+        project=config.project,
+        workspace=request.workspace_root,
+        home=request.facts.home,
+        temp=temp,
+        withheld=request.reported,
+        executed=planned.executed.protects,
+        git_config=config.git_config,
+        shared=tuple(dict.fromkeys((*_SHARED, paths.parent(request.facts.temp_root)))),
+        declared=request.declared,
+        # without an observer a name beside what is hidden cannot be told from its neighbours
+        served=observer != "none",
+        directory=lambda path: files.kind(path) is Kind.DIRECTORY,
+        hermetic=config.hermetic,
+        ports=_ports(config),
+        packages=request.withheld,
+        asked=frozenset(request.asked),
+        nested=tuple(w.path for w in request.walls if paths.under(w.path, config.project)),
+        walls=request.walls,
+        stores=request.stores,
+        cached=request.keyed is not None,
+        canonical=lambda path: paths.canonical(path, files),
+        mask=mask,
+    )
+
+
+def aftermath(
+    cwd: str, tail: bytes, *, processes: Callable[[], int] = lambda: 0, starved: Callable[[], int] = lambda: 0
+) -> Aftermath:
+    """What is known once a command failed.
+
+    Args:
+        cwd: the directory it began in.
+        tail: the end of what it printed.
+        processes: how many it could have at once, 0 for no limit of its own.
+        starved: how many the kernel has ended since it began, for want of memory.
+    """
+    files = HostFiles()
+    return Aftermath(
+        cwd=os.path.realpath(cwd),
+        printed=tail[-_TAIL:].decode("utf-8", "surrogateescape"),
+        exists=lambda path: files.kind(path) is not None,
+        listens=listens,
+        processes=processes,
+        starved=starved,
+    )
+
+
+def _ports(config: ResolvedSandboxConfig) -> frozenset[int]:
+    """The loopback ports a task reaches or offers already."""
+    named = config.network if isinstance(config.network, tuple) else ()
+    reached = [entry.rpartition(":")[2] for entry in named if entry.startswith("localhost:")]
+    offered = config.local_binding if isinstance(config.local_binding, tuple) else ()
+    return frozenset((*(int(port) for port in reached if port.isdecimal()), *offered))

@@ -1,0 +1,1 @@
+"""What a run makes on the host and takes away again."""

@@ -1,0 +1,138 @@
+"""EFFECT: what this machine can do, found out by running one sandboxed `true` through the real path."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sandbox.contract.errors import SandboxError
+from sandbox.linux.run import probes
+from sandbox.linux.run.probes import Probe
+from sandbox.machine.ask_facts import host_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.contract.results import Observer, RunResult
+    from sandbox.machine.learned import Machine
+
+__all__ = ["HostReport", "Probe", "Prober", "ask"]
+
+_REASON_LIMIT = 500
+#: Without these nothing runs, on the one system or the other; the first that fails is the cause.
+_NEEDED = ("kernel", "bubblewrap", "/proc", "user namespaces", "sandbox-exec", "not sandboxed itself", "temporary")
+_DEBUG = "set VXCONF_DEBUG=1 and run a task for the engine's own words"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReport:
+    """What a run will get here.
+
+    Attributes:
+        available: whether a sandboxed `true` ran.
+        reason: why not, empty when available; likewise `cause`, which is empty when none was found either.
+        fix: what to do about it, empty when available.
+        observer: the observer a run gets.
+        weaker: whether it ran in the weaker sandbox of a task that accepts it, for want of a full one.
+    """
+
+    available: bool
+    reason: str
+    observer: Observer
+    probes: tuple[Probe, ...]
+    cause: str = ""
+    fix: str = ""
+    weaker: bool = False
+
+
+class Prober:
+    """One verdict a mode however many threads ask, found when the first does.
+
+    Args:
+        asks: finds the verdict of a mode: whether the task accepts a weaker sandbox.
+    """
+
+    def __init__(self, asks: Callable[[bool], HostReport]) -> None:
+        """Nothing is asked yet."""
+        self._asks = asks
+        self._lock = threading.Lock()
+        self._reports: dict[bool, HostReport] = {}
+
+    def __call__(self, *, weaker: bool = False) -> HostReport:
+        """The verdict, as long as nobody has it forgotten."""
+        with self._lock:
+            if weaker not in self._reports:
+                self._reports[weaker] = self._asks(weaker)
+            return self._reports[weaker]
+
+    def forget(self) -> None:
+        """The next to ask has the machine asked again."""
+        with self._lock:
+            self._reports.clear()
+
+
+def ask(trial: Callable[[], RunResult], machine: Machine) -> HostReport:
+    """Ask the machine; takes tens of milliseconds and leaves nothing behind.
+
+    Args:
+        trial: runs one sandboxed `true`, built as every run is.
+        machine: what the trial's session found out.
+    """
+    mac = host_facts().platform == "macos"
+    if not mac and sys.platform != "linux":
+        cause, fix = "sandboxes run on Linux and macOS only", "run it on one of them"
+        failed = Probe(name="platform", ok=False, found=platform.system(), cause=cause, fix=fix)
+        return HostReport(available=False, reason=cause, cause=cause, fix=fix, observer="none", probes=(failed,))
+    found = _of_a_mac() if mac else probes.found()
+    result, message, hint = _tried(trial)
+    if machine.unfused:
+        found = [probes.unfused(machine.unfused) if probe.name == "/dev/fuse" else probe for probe in found]
+    if result is not None:
+        said = f"a sandboxed true ran, observed by {result.observer}"
+        if machine.unheard:
+            said += f", for the kernel gives its filter no listener ({machine.unheard})"
+        found.append(Probe(name="sandbox", ok=True, found=said))
+        weaker = result.protections.processes == "weaker"
+        return HostReport(available=True, reason="", observer=result.observer, probes=tuple(found), weaker=weaker)
+    if not mac:
+        found = _explained(found, masked=bool(machine.masked))
+    causes = [probe for probe in found if not (probe.ok or probe.lesser) and probe.name in _NEEDED]
+    cause = causes[0].cause if causes else ""
+    fix = causes[0].fix if causes else hint or _DEBUG
+    message = message[:_REASON_LIMIT]
+    reason = message if not cause or cause in message else f"{message}: {cause}"
+    found.append(Probe(name="sandbox", ok=False, found="a sandboxed true did not run", cause=message, fix=fix))
+    return HostReport(available=False, reason=reason, cause=cause, fix=fix, observer="none", probes=tuple(found))
+
+
+def _of_a_mac() -> list[Probe]:
+    from sandbox.macos.probes import found
+
+    return [Probe(name=o.name, ok=not o.cause, found=o.found, cause=o.cause, fix=o.fix) for o in found()]
+
+
+def _explained(found: list[Probe], *, masked: bool) -> list[Probe]:
+    """What else is asked of a Linux machine once nothing ran."""
+    if masked:
+        return [*found, probes.masked_proc()]
+    kernel, bwrap = found[:2]
+    if not ((kernel.ok or kernel.lesser) and bwrap.ok):
+        return found
+    return [probes.tried() if probe.name == "user namespaces" else probe for probe in found]
+
+
+def _tried(trial: Callable[[], RunResult]) -> tuple[RunResult | None, str, str]:
+    """The result of a trial that ran, or why none did and what to do."""
+    try:
+        result = trial()
+    except SandboxError as error:
+        return None, error.message, error.hint
+    except OSError as error:
+        return None, f"no temporary directory: {error}", "set TMPDIR to a directory that can be written"
+    if result.exit_code == 0 and result.started:
+        return result, "", ""
+    message, _, hint = " ".join(result.refusals).partition("\nhint: ")
+    return None, message or f"a sandboxed true ended with {result.exit_code}", hint

@@ -1,0 +1,395 @@
+"""EFFECT: the executor's side: a session owns one supervisor and every run it started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+from sandbox.contract.config import ResolvedSandboxConfig
+from sandbox.contract.errors import ASK, NotStarted, RequestRefused, SandboxError, Unavailable
+from sandbox.contract.run_options import Running, RunOptions, Signalled
+from sandbox.machine.ask_facts import Snapshot, host_facts
+from sandbox.machine.learned import Machine
+from sandbox.planning import linux_plan as linux
+from sandbox.proxy.io import library_path as libraries
+from sandbox.request import build as requests
+from sandbox.request import network_grants as endpoints
+from sandbox.scratch import task_tmpdir as temporary
+from sandbox.session.server import Ready, Server
+from sandbox.session.wrap import Wrapped
+from sandbox.terminal import restore_modes as lending
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import TracebackType
+
+    from sandbox.contract.results import RunResult
+    from sandbox.linux.messages import Base
+    from sandbox.planning.macos.profile_rules import MacPlan
+    from sandbox.planning.plan import Plan
+    from sandbox.request.build import Request
+    from sandbox.request.linked_packages import Projects
+    from sandbox.request.task_outputs import Declared
+    from sandbox.session.doctor import HostReport, Prober
+
+__all__ = ["Ready", "RunOptions", "Server", "Session", "Wrapped", "plan", "probe"]
+
+_START_SECONDS = 30.0
+_END_SECONDS = 5.0
+_TRIAL_SECONDS = 60.0
+_BOOT = (
+    "import sys; sys.path.insert(0, {path!r}); sys.path.append({library!r});"
+    " from sandbox.linux.warden.supervisor import main; main({fd})"
+)
+
+
+def probe() -> HostReport:
+    """What this machine can do; takes tens of milliseconds and leaves nothing behind."""
+    with Session() as session:
+        return session.probe()
+
+
+def plan(request: Request, *, platform: str | None = None) -> Plan | MacPlan:
+    """What a request becomes on this machine.
+
+    Raises:
+        RequestRefused: a grant cannot be given.
+    """
+    if (platform or request.facts.platform) == "macos":
+        from sandbox.planning.macos import plan_of_request as plans
+
+        return plans.plan(request, Snapshot())
+    return linux.plan(request, Snapshot())
+
+
+class Session:
+    """Runs tasks, any number at once, each behind its own walls.
+
+    Safe from several threads. Nothing is started before the first run, and leaving the context (or `close`) ends
+    whatever still runs.
+    """
+
+    def __init__(self) -> None:
+        # a signal handler may come while the main thread holds it
+        self._lock = threading.RLock()
+        self._supervisor: subprocess.Popen[bytes] | None = None
+        self._requests: socket.socket | None = None
+        self._left = threading.Condition(self._lock)
+        self._attempts: set[Signalled] = set()
+        self._declared: dict[ResolvedSandboxConfig, None] = {}
+        self._closed = False
+        self._swept = False
+        #: What its runs found out about this machine.
+        self.machine = Machine()
+        self._prober: Prober | None = None
+
+    def __enter__(self) -> Self:
+        """The session itself; nothing is started yet."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End everything the session started."""
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        """The session itself; nothing is started yet."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End everything the session started."""
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """End every run and the supervisor; a closed session runs nothing more."""
+        with self._lock:
+            self._closed = True
+            attempts = tuple(self._attempts)
+            supervisor, self._supervisor = self._supervisor, None
+            channel, self._requests = self._requests, None
+        for attempt in attempts:
+            attempt.signal(signal.SIGKILL)
+        with self._left:
+            # so that each still tells how it ended
+            self._left.wait_for(lambda: not self._attempts, _END_SECONDS)
+        if channel is not None:
+            channel.close()
+        if supervisor is not None:
+            try:
+                supervisor.wait(_START_SECONDS)
+            except subprocess.TimeoutExpired:
+                supervisor.kill()
+                supervisor.wait()
+        self.reset()
+
+    def request(
+        self,
+        config: ResolvedSandboxConfig,
+        *,
+        workspace_root: str,
+        keyed: Iterable[str] | None = None,
+        nested: Iterable[str] = (),
+        projects: Projects | None = None,
+        dependency_outputs: Iterable[str] = (),
+        dependency_reported: Iterable[str] = (),
+        cache_dir: str | None = None,
+        links: Iterable[tuple[str, str]] = (),
+        declared: Declared | None = None,
+    ) -> Request:
+        """What one attempt may read and write; the arguments are those of `sandbox.request.build.build`.
+
+        Raises:
+            RequestRefused: with every reason found.
+        """
+        return requests.build(
+            config,
+            workspace_root=workspace_root,
+            files=Snapshot(),
+            facts=host_facts(),
+            keyed=keyed,
+            nested=nested,
+            projects=projects,
+            dependency_outputs=dependency_outputs,
+            dependency_reported=dependency_reported,
+            cache_dir=cache_dir,
+            links=links,
+            declared=declared,
+        )
+
+    def declare(self, tasks: Iterable[Request | ResolvedSandboxConfig]) -> None:
+        """Say which tasks this run is of, in addition to those declared before.
+
+        A task with `network = true` reaches the hosts these list, together; one that starts before they are declared
+        does not. Nothing else depends on it, and a task need not be declared to be run.
+
+        Raises:
+            RequestRefused: a config lists what is no host pattern; nothing was declared then.
+        """
+        configs = [task if isinstance(task, ResolvedSandboxConfig) else task.config for task in tasks]
+        refused = tuple(refusal for config in configs for refusal in endpoints.judge(config))
+        if refused:
+            raise RequestRefused(refused)
+        with self._lock:
+            self._declared |= dict.fromkeys(configs)
+
+    @property
+    def declared(self) -> tuple[ResolvedSandboxConfig, ...]:
+        """The tasks of this run, in the order they were declared."""
+        with self._lock:
+            return tuple(self._declared)
+
+    def run(self, request: Request, *, command: str, **options: Unpack[RunOptions]) -> RunResult:
+        """Run one command behind the request's walls and judge it.
+
+        Args:
+            request: from `Session.request`.
+            command: given to `/bin/sh -c`.
+            options: see `RunOptions`.
+
+        Returns:
+            A result; one that did not start has `exit_code` 125 and says why in `refusals`.
+        """
+        return self._run(request, command, options)()
+
+    def start(
+        self, request: Request, *, command: str, ready: Ready | None = None, **options: Unpack[RunOptions]
+    ) -> Server:
+        """Start a server behind the request's walls; it runs until it is stopped or the session is closed.
+
+        Args:
+            request: from `Session.request`.
+            command: given to `/bin/sh -c`.
+            ready: what tells that it is ready, see `Server.wait_ready`.
+            options: see `RunOptions`.
+
+        Raises:
+            SandboxError: `ready.output` is no regular expression.
+        """
+        return Server(lambda given: self._run(request, command, given), options, ready)
+
+    def wrap(self, request: Request, *, command: str, **options: Unpack[RunOptions]) -> Wrapped:
+        """The run as something to spawn, for a program that starts, feeds and kills its processes itself.
+
+        Args:
+            request: from `Session.request`.
+            command: given to `/bin/sh -c`.
+            options: see `RunOptions`; the streams are the spawned process's own.
+        """
+        cwd = options.get("cwd") or request.config.project
+        return Wrapped(lambda given: self._run(request, command, given), options, cwd)
+
+    async def arun(self, request: Request, *, command: str, **options: Unpack[RunOptions]) -> RunResult:
+        """As `run`, in an event loop; cancelling it ends the whole tree. Callbacks are called in another thread."""
+        run = self._run(request, command, options)
+        running = asyncio.ensure_future(asyncio.to_thread(run))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            run.stop()
+            await running
+            raise
+
+    def probe(self, *, weaker: bool = False) -> HostReport:
+        """What this machine can do, asked once a mode until `reset`, however many threads ask.
+
+        Runs ask it of themselves, once one could not start for a cause that is the machine's, and say what it is.
+
+        Args:
+            weaker: the mode: whether the task accepts a weaker sandbox (`weakerWhenNested`).
+        """
+        from sandbox.session import doctor as probing
+
+        with self._lock:
+            if self._prober is None:
+                self._prober = probing.Prober(lambda mode: probing.ask(lambda: self._trial(weaker=mode), self.machine))
+            prober = self._prober
+        return prober(weaker=weaker)
+
+    def reset(self) -> None:
+        """Forget what was found out about this machine: the next run, and the next `probe`, find out anew."""
+        with self._lock:
+            self.machine.forget()
+            prober = self._prober
+        if prober is not None:
+            prober.forget()
+
+    def _trial(self, *, weaker: bool) -> RunResult:
+        """One sandboxed `true`, built as every run is."""
+        import tempfile
+
+        facts = host_facts()
+        with tempfile.TemporaryDirectory(prefix="vxconf-probe-") as made:
+            root = os.path.realpath(made)
+            config = ResolvedSandboxConfig(
+                platform="macos" if facts.platform == "macos" else "linux",
+                workspace=root,
+                project=root,
+                weaker_when_nested=weaker,
+            )
+            request = self.request(config, workspace_root=root)
+            return self._run(request, "true", {"timeout": _TRIAL_SECONDS}, explain=False)()
+
+    def _explained(self, error: SandboxError, *, weaker: bool) -> SandboxError:
+        """A failure that is the machine's, with its cause and its remedy."""
+        if error.hint != ASK:
+            return error
+        try:
+            report = self.probe(weaker=weaker)
+        except (OSError, MemoryError, RuntimeError):  # there is too little left to ask with
+            return error
+        if report.available or not report.cause:
+            return error
+        return NotStarted(f"{error.message}: {report.cause}", hint=report.fix)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the command of every run; `SIGKILL` ends whole sandboxes."""
+        with self._lock:
+            attempts = tuple(self._attempts)
+        for attempt in attempts:
+            attempt.signal(number)
+
+    def hand_over(self, base: Base, fds: list[int]) -> None:
+        """Give a warden the control socket and the three standard streams of a run."""
+        with self._lock:
+            if self._closed:
+                raise Unavailable("the session is closed", hint="run tasks inside the session's context")
+            channel = self._requests
+            if channel is None or (self._supervisor is not None and self._supervisor.poll() is not None):
+                channel = self._start()
+            word = base.word()
+            try:
+                socket.send_fds(channel, [word], fds)
+            except (BrokenPipeError, ConnectionResetError):  # it died just now, and `poll` had not heard
+                socket.send_fds(self._start(), [word], fds)
+
+    def lend(self, terminal: int, before: list[Any], meanwhile: list[Any]) -> socket.socket:
+        """Have the supervisor give a terminal back as it was, should this process die before it says otherwise.
+
+        Returns:
+            Where to say so.
+        """
+        ours, theirs = socket.socketpair()
+        word = lending.told(before, meanwhile)
+        # a supervisor that is gone is told of by its wardens' ends
+        with theirs, self._lock, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            if self._requests is not None:
+                socket.send_fds(self._requests, [word], [theirs.fileno(), terminal])
+        return ours
+
+    def _run(self, request: Request, command: str, options: RunOptions, *, explain: bool = True) -> Running:
+        """A run as the request's platform has it; what only the other needs is never imported."""
+        if request.facts.platform == "macos":
+            from sandbox.macos.run import MacRun
+
+            return MacRun(self, request, command, options)
+        from sandbox.linux.run.run import Run
+
+        explained = functools.partial(self._explained, weaker=request.config.weaker_when_nested) if explain else None
+        return Run(self, request, command, options, explained)
+
+    def _start(self) -> socket.socket:
+        """Start the supervisor: an interpreter of its own that imports nothing but the engine."""
+        library = libraries.directory()
+        if not library:
+            raise NotStarted(
+                "the packages h11 and dnspython are missing, which every task's front needs",
+                hint="pip install h11 dnspython",
+            )
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        try:
+            with theirs:
+                supervisor = subprocess.Popen(
+                    (sys.executable, "-I", "-S", "-c", _BOOT.format(path=root, library=library, fd=theirs.fileno())),
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=None if os.environ.get("VXCONF_DEBUG") else subprocess.DEVNULL,
+                    # a terminal's signals are for the executor, which decides what the command hears of them
+                    start_new_session=True,
+                    env={"LC_ALL": "C.UTF-8", **({"VXCONF_DEBUG": "1"} if os.environ.get("VXCONF_DEBUG") else {})},
+                )
+        except OSError:
+            ours.close()
+            raise
+        ours.settimeout(_START_SECONDS)
+        try:
+            ready = ours.recv(16)
+        except OSError:
+            ready = b""
+        if ready != b"ready":
+            ours.close()
+            supervisor.kill()
+            supervisor.wait()
+            raise NotStarted("the session's supervisor did not start", hint="set VXCONF_DEBUG=1 for its own words")
+        ours.settimeout(None)
+        if self._requests is not None:
+            self._requests.close()
+        self._supervisor, self._requests = supervisor, ours
+        return ours
+
+    def enter(self, attempt: Signalled) -> None:
+        """Have the session's signals reach an attempt."""
+        with self._lock:
+            self._attempts.add(attempt)
+            swept, self._swept = self._swept, True
+        if not swept:
+            # what sessions that were killed could not take back
+            temporary.sweep(host_facts().temp_root)
+
+    def leave(self, attempt: Signalled) -> None:
+        """The attempt has ended."""
+        with self._lock:
+            self._attempts.discard(attempt)
+            self._left.notify_all()

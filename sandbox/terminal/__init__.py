@@ -1,0 +1,1 @@
+"""The executor's end of a task's terminal and output."""

@@ -1,0 +1,1 @@
+"""The commands, one file each: a function from its arguments to an exit status."""

@@ -1,0 +1,269 @@
+"""`vxconf check`: every problem of the files it is given; nothing is run or created."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from sandbox import light
+from sandbox.machine.ask_facts import home_directory
+from vxconf.cli import FOUND, OK, UsageError, err, is_coloured, out
+from vxconf.cli.workers import shared
+from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity
+from vxconf.workspace.check_files import PLATFORMS, check_project, workspace_diagnostics
+from vxconf.workspace.load_file import load_file, load_text, whole_file
+from vxconf.workspace.projects import TooManyDirectories
+from vxconf.workspace.root import CONFIG_NAMES, RootFinder, has_config
+from vxconf.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.contract.config import Platform
+    from vxconf.cli.arguments import Arguments
+    from vxconf.workspace.load_file import Loaded
+    from vxconf.workspace.workspace import Project
+
+
+def main(arguments: Arguments) -> int:
+    """Checks; 1 when anything is refused."""
+    named = arguments["platform"]
+    checker = Checker(tuple(platform for platform in PLATFORMS if named in {"all", platform}))
+    paths = arguments["paths"]
+    if isinstance(arguments["stdin_filename"], str):
+        checker.standard_input(arguments["stdin_filename"], _standard_input())
+    elif isinstance(paths, list) and paths:
+        for path in paths:
+            checker.path(path)
+    else:
+        checker.path(".", whole=True)
+    checker.finish()
+    found = [_strict(diagnostic) for diagnostic in checker.found] if arguments["strict"] else checker.found
+    errors = sum(diagnostic.is_error for diagnostic in found)
+    _print(str(arguments["format"]), found, checker, errors)
+    return FOUND if errors else OK
+
+
+#: A diagnostic as plain values, in the order of its fields.
+_Plain = tuple[str, str, str, tuple[int, int, int, int], str, str, str, "Platform | None"]
+#: What was found in a task file: its name, its text where anything was found, the problems.
+_Result = tuple[str, str, tuple[_Plain, ...]]
+
+
+class Checker:
+    """One invocation: which files were looked at, and what was found once it is finished.
+
+    Attributes:
+        found: the problems, file by file.
+        sources: what each file with a problem holds.
+        files: how many task files were looked at.
+        workspaces: those the files belong to, by root.
+    """
+
+    def __init__(self, platforms: tuple[Platform, ...], *, processes: int | None = None) -> None:
+        """Takes the platforms to judge for, and how many processes may judge: see `sharing`."""
+        self._platforms = platforms
+        self._processes = processes
+        self._cwd = os.getcwd()
+        self._below = self._cwd + "/"
+        self._finder = RootFinder(home_directory())
+        self._seen: set[str] = set()
+        # what is said of workspaces, and between it the projects to judge, each with the name its file was given
+        self._order: list[Diagnostic | tuple[Project, str | None]] = []
+        self.found: list[Diagnostic] = []
+        self.sources: dict[str, str] = {}
+        self.files = 0
+        self.workspaces: dict[str, Workspace] = {}
+
+    def path(self, path: str, *, whole: bool = False) -> None:
+        """A file, a directory, or with `whole` the workspace a directory is in."""
+        # a directory of a task file's name, and with none in it, stands where one should: that is said of it
+        if os.path.isdir(path) and (os.path.basename(path) not in CONFIG_NAMES or has_config(path)):
+            self._directory(os.path.realpath(path), whole=whole)
+        elif os.path.basename(path) == "workspace.toml" and os.path.basename(os.path.dirname(path)) == ".vx":
+            # reported with the workspace itself
+            self._workspace(os.path.dirname(os.path.dirname(os.path.realpath(path))))
+        else:
+            self._file(path)
+
+    def standard_input(self, path: str, raw: bytes) -> None:
+        """Bytes, as the file of that name."""
+        project = self._project_of(path)
+        if project is not None:
+            absolute = os.path.join(project.directory, os.path.basename(path))
+            project.loaded = load_text(raw, path=absolute, file=os.path.normpath(path))
+            self._order.append((project, None))
+
+    def finish(self) -> None:
+        """Judges everything that was named."""
+        projects = [one for one in self._order if isinstance(one, tuple)]
+        results = iter(shared(projects, self._judged, processes=self._processes))
+        for one in self._order:
+            if isinstance(one, Diagnostic):
+                self.found.append(one)
+                continue
+            result = next(results)
+            if result is not None:
+                self.files += 1
+                file, text, found = result
+                if found:
+                    self.found += map(_diagnostic, found)
+                    self.sources[file] = text
+
+    def _judged(self, named: tuple[Project, str | None]) -> _Result | None:
+        project, path = named
+        loaded = project.loaded if path is None else self._loaded(project, path)
+        if loaded is None:
+            return None
+        found = check_project(project, self._platforms)
+        return loaded.file, loaded.text if found else "", tuple(map(_plain, found))
+
+    def _loaded(self, project: Project, path: str) -> Loaded | None:
+        """The file of that name, as its project's."""
+        name, file = os.path.basename(path), os.path.normpath(path)
+        absolute = os.path.join(project.directory, name)
+        loaded = project.loaded if name in CONFIG_NAMES else None
+        if loaded is None or (loaded.path != absolute and not os.path.lexists(absolute)):
+            # a task file under another name: judged as if its directory's tasks stood in it
+            loaded = project.loaded = load_file(absolute, file=file)
+        if loaded is not None and loaded.document is not None and loaded.document.file != file:
+            # reported under the name the user gave it
+            project.loaded = light.replace(loaded, document=light.replace(loaded.document, file=file))
+        return project.loaded
+
+    def _file(self, path: str) -> None:
+        project = self._project_of(path)
+        if project is not None:
+            self._order.append((project, path))
+
+    def _directory(self, directory: str, *, whole: bool) -> None:
+        workspace = self._workspace(directory)
+        start = workspace.root if whole else directory
+        try:
+            below = workspace.index.below(start)
+        except TooManyDirectories:
+            # said with the workspace when its whole is searched
+            if workspace.root != start:
+                self._too_many(workspace, start)
+            return
+        for project in (start, *below):
+            # a project may be the root of a workspace of its own
+            self._order.append((self._workspace(project).project_at(project), None))
+
+    def _project_of(self, path: str) -> Project | None:
+        """The project a file stands for, `None` when it was looked at already."""
+        directory = os.path.realpath(os.path.dirname(path) or ".")
+        absolute = os.path.join(directory, os.path.basename(path))
+        if absolute in self._seen:
+            return None
+        self._seen.add(absolute)
+        # an own one, so that a file under another name does not become the directory's
+        return _fresh(self._workspace(directory), directory)
+
+    def _workspace(self, directory: str) -> Workspace:
+        root = self._finder.find(directory)
+        workspace = self.workspaces.get(root.path)
+        if workspace is None:
+            workspace = self.workspaces[root.path] = Workspace(root, here=directory, name_of=self._name)
+            self._report(workspace)
+        return workspace
+
+    def _report(self, workspace: Workspace) -> None:
+        for diagnostic in workspace_diagnostics(workspace):
+            self._order.append(diagnostic)
+            marker = workspace.chosen_by.marker
+            if os.path.isfile(marker):
+                self.sources[diagnostic.file] = load_file(marker, file=diagnostic.file).text
+
+    def _too_many(self, workspace: Workspace, start: str) -> None:
+        message = f"{start} holds more directories than can be searched for projects"
+        self._order.append(whole_file("VX310", workspace.name_of(start), message, "name the files to check"))
+
+    def _name(self, path: str) -> str:
+        # most of what is checked is below, and both are canonical
+        return path[len(self._below) :] if path.startswith(self._below) else os.path.relpath(path, self._cwd)
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise UsageError("standard input is closed: pipe the text into it, or name the file alone")
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as fault:
+        raise UsageError(f"standard input cannot be read: {(fault.strerror or str(fault)).lower()}") from None
+
+
+def _fresh(workspace: Workspace, directory: str) -> Project:
+    from vxconf.workspace.workspace import Project
+
+    return Project(workspace, directory)
+
+
+def _plain(one: Diagnostic) -> _Plain:
+    place = one.place
+    at = (place.line, place.column, place.end_line, place.end_column)
+    return one.code, one.severity.value, one.file, at, one.path, one.message, one.help, one.platform
+
+
+def _diagnostic(plain: _Plain) -> Diagnostic:
+    code, severity, file, at, path, message, help_, platform = plain
+    return Diagnostic(
+        code=code,
+        severity=Severity(severity),
+        file=file,
+        place=Place(*at),
+        path=path,
+        message=message,
+        help=help_,
+        platform=platform,
+    )
+
+
+def _strict(diagnostic: Diagnostic) -> Diagnostic:
+    return light.replace(diagnostic, severity=Severity.ERROR)
+
+
+def _print(form: str, found: list[Diagnostic], checker: Checker, errors: int) -> None:
+    warnings = len(found) - errors
+    if form == "text" and not found:
+        err("".join(f"{line}\n" for line in _summary(checker, errors, warnings)))
+        return
+    from vxconf.diagnostics import render as report
+
+    if form == "json":
+        import json
+
+        data = {
+            "files": checker.files,
+            "errors": errors,
+            "warnings": warnings,
+            "diagnostics": [report.as_dict(diagnostic) for diagnostic in found],
+            "workspaces": [
+                {"root": workspace.root, "rule": workspace.chosen_by.rule, "reason": workspace.chosen_by.reason}
+                for workspace in checker.workspaces.values()
+            ],
+        }
+        out(json.dumps(data, indent=2) + "\n")
+    elif form == "sarif":
+        import json
+
+        from vxconf.diagnostics.sarif import sarif
+
+        out(json.dumps(sarif(found, base=os.getcwd()), indent=2) + "\n")
+    elif form == "github":
+        out(report.github(found))
+    else:
+        out(report.text(found, checker.sources, colour=is_coloured(sys.stdout)))
+        err("".join(f"{line}\n" for line in _summary(checker, errors, warnings)))
+
+
+def _summary(checker: Checker, errors: int, warnings: int) -> Iterator[str]:
+    for workspace in checker.workspaces.values():
+        yield f"workspace {workspace.root}: {workspace.chosen_by.reason}"
+    what = " and ".join(_count(n, noun) for n, noun in ((errors, "error"), (warnings, "warning")) if n)
+    yield f"{_count(checker.files, 'file')} checked, {what or 'no problem'} found"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

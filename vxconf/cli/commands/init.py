@@ -1,0 +1,33 @@
+"""`vxconf init`: a commented starter `vx.toml` in the working directory."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from vxconf.cli import FOUND, OK, err, out
+from vxconf.cli.starter import STARTER
+from vxconf.workspace.root import CONFIG_NAMES
+
+if TYPE_CHECKING:
+    from vxconf.cli.arguments import Arguments
+
+_NAME = CONFIG_NAMES[0]
+
+
+def main(_arguments: Arguments) -> int:
+    """Writes it; 1 when the directory has a task file already."""
+    taken = next((name for name in CONFIG_NAMES if os.path.lexists(name)), None)
+    if taken is not None:
+        err(f"error: {taken} is already here and is left as it is\n")
+        return FOUND
+    try:
+        # a name that came into being since is not overwritten either, nor is a link followed
+        descriptor = os.open(_NAME, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    except OSError as fault:
+        err(f"error: {_NAME} cannot be written: {(fault.strerror or str(fault)).lower()}\n")
+        return FOUND
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(STARTER)
+    out(f"wrote {_NAME}\n")
+    return OK

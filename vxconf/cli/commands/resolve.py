@@ -1,0 +1,27 @@
+"""`vxconf resolve`: a task's frozen config as canonical JSON."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, cast
+
+from sandbox.wire.config_json import to_json
+from vxconf.cli import FOUND, OK, err, is_coloured, out
+from vxconf.cli.find_task import find_task, rendered
+from vxconf.workspace.task import Refused
+
+if TYPE_CHECKING:
+    from sandbox.contract.config import Platform
+    from vxconf.cli.arguments import Arguments
+
+
+def main(arguments: Arguments) -> int:
+    """Resolves; 1 when the task is refused."""
+    task = find_task(str(arguments["task"]))
+    try:
+        config = task.resolve(cast("Platform | None", arguments["platform"]))
+    except Refused as fault:
+        err(rendered(fault.diagnostics, task, colour=is_coloured(sys.stderr)))
+        return FOUND
+    out(to_json(config) + "\n")
+    return OK

@@ -1,0 +1,152 @@
+"""`vxconf run`: one task's command behind its walls, its output untouched, the report after it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+from sandbox.contract.results import RunResult
+from vxconf.cli import NOT_RUN, UsageError, err, is_coloured, out
+from vxconf.cli.find_task import find_task, rendered
+from vxconf.cli.signals import forwarded
+from vxconf.diagnostics.render import as_dict as diagnostic_as_dict
+from vxconf.run.report import as_dict, engine_refusal, report
+from vxconf.workspace.task import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vxconf.cli.arguments import Arguments
+    from vxconf.resolve.task_model import Exec
+    from vxconf.workspace.task import Task
+
+
+def main(arguments: Arguments) -> int:
+    """Runs; the command's own status, or what became of it."""
+    timeout = arguments["timeout"]
+    if isinstance(timeout, float) and not (timeout > 0 and math.isfinite(timeout)):
+        raise UsageError(f"--timeout {timeout} is not a number of seconds above 0")
+    seconds = timeout if isinstance(timeout, float) else None
+    names = arguments["task"] if isinstance(arguments["task"], list) else []
+    if arguments["all"] or arguments["jobs"] is not None or len(names) > 1:
+        from vxconf.cli.commands import run_many as many
+
+        return many.main(arguments, timeout=seconds)
+    if not names:
+        raise UsageError("name a task, or run them --all")
+    return _run(find_task(names[0]), arguments, timeout=seconds)
+
+
+def _run(task: Task, arguments: Arguments, *, timeout: float | None) -> int:
+    as_json = arguments["format"] == "json"
+    refusals = task.diagnostics()
+    if refusals:
+        return _refused(task, refusals, as_json=as_json)
+    model = task.model
+    if model is None or model.exec is None:
+        raise UsageError(f"{task.id} is a group: it has no command to run")
+    words = arguments["args"]
+    args = list(words) if isinstance(words, list) else []
+    seconds = timeout if timeout is not None else model.exec.timeout
+    # JSON has stdout to itself
+    streams = (2, 2) if as_json else (1, 2)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if task.sandboxed:
+        try:
+            result = _sandboxed(task, model.exec, args, streams, timeout=seconds, observer=str(arguments["observer"]))
+        except Refused as fault:
+            return _refused(task, fault.diagnostics, as_json=as_json)
+    else:
+        from vxconf.run.unsandboxed import run
+
+        if not as_json:
+            err(f"{task.id} has no sandbox block: it runs with everything this user may do\n")
+        result = run(task, model.exec, args, stdout=streams[0], timeout=seconds)
+    if arguments["fix"]:
+        from vxconf.cli.commands import run_fix as fix
+
+        fix.written(task, result, as_json=as_json)
+    elif as_json:
+        out(json.dumps(as_dict(result, task=task.id), indent=2) + "\n")
+    else:
+        err(report(result, task))
+    return result.exit_code
+
+
+def _refused(task: Task, refusals: tuple[Any, ...], *, as_json: bool) -> int:
+    if as_json:
+        result = RunResult(sandboxed=task.sandboxed, exit_code=NOT_RUN, trace_reason="nothing was run")
+        data = as_dict(result, task=task.id)
+        data["refusals"] = [diagnostic_as_dict(diagnostic) for diagnostic in refusals] or [
+            engine_refusal("the block is refused")
+        ]
+        out(json.dumps(data, indent=2) + "\n")
+    else:
+        err(rendered(refusals, task, colour=is_coloured(sys.stderr)))
+        err(f"{task.id} was not run\n")
+    return NOT_RUN
+
+
+def _sandboxed(
+    task: Task, run: Exec, args: list[str], streams: tuple[int, int], *, timeout: float | None, observer: str
+) -> RunResult:
+    from sandbox.session.session import Session
+
+    request = task.request()
+    # a terminal's own: its size, and a quit that would leave it raw
+    also = (signal.SIGWINCH, signal.SIGQUIT) if request.config.pty else ()
+    with Session() as session, forwarded(session.signal, also):
+        session.declare((request,))
+        return session.run(
+            request,
+            command=run.command,
+            args=args,
+            env=dict(run.define),
+            pass_through=run.pass_through,
+            on_stdout=_writer(streams[0], session.signal),
+            on_stderr=_writer(streams[1], session.signal),
+            timeout=timeout,
+            observer=observer,
+            stdin=_standard_input(),
+            terminal=_terminal() if request.config.pty else None,
+            capture=False,
+        )
+
+
+def _standard_input() -> int | None:
+    try:
+        os.fstat(0)
+    except OSError:
+        return None
+    return 0
+
+
+def _terminal() -> int | None:
+    """The caller's, if it has one."""
+    return next((fd for fd in (0, 1, 2) if os.isatty(fd)), None)
+
+
+def _writer(descriptor: int, stop: Callable[[int], None]) -> Callable[[bytes], None]:
+    """Passes chunks on as they are; once nobody reads them the command is told as a pipe would tell it."""
+    gone = False
+
+    def write(chunk: bytes) -> None:
+        nonlocal gone
+        view = memoryview(chunk)
+        while view and not gone:
+            try:
+                view = view[os.write(descriptor, view) :]
+            except BlockingIOError:
+                import select
+
+                select.select([], [descriptor], [])
+            except OSError:
+                gone = True
+                stop(signal.SIGPIPE)
+
+    return write

@@ -1,0 +1,267 @@
+"""`vxconf run TASK TASK …`, `-j`, `--all`: several tasks, what they need first, one summary."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from vxconf.cli import FOUND, NOT_RUN, OK, UsageError, err, is_coloured, out
+from vxconf.cli.find_task import rendered, task_of, workspace_here
+from vxconf.cli.signals import forwarded
+from vxconf.diagnostics.render import as_dict as diagnostic_as_dict
+from vxconf.diagnostics.render import printable
+from vxconf.run.report import as_dict, report
+from vxconf.run.schedule import Cycle, Step, schedule
+from vxconf.run.task_runner import Ended, Runs
+from vxconf.workspace.projects import TooManyDirectories
+from vxconf.workspace.references import Unknown, nearest
+from vxconf.workspace.task import Task
+
+if TYPE_CHECKING:
+    from sandbox.contract.results import RunResult
+    from vxconf.cli.arguments import Arguments
+    from vxconf.diagnostics.diagnostic import Diagnostic
+    from vxconf.workspace.workspace import Workspace
+
+_MOST_JOBS = 1024
+
+
+def main(arguments: Arguments, *, timeout: float | None) -> int:
+    """Runs; 0 when every task passed, 128+n when a signal stopped the run, 125 when nothing was run, else 1."""
+    if arguments["fix"]:
+        raise UsageError("--fix takes one task: its own grants are what is written")
+    if arguments["args"]:
+        raise UsageError("arguments after -- take one task: name the task they are for alone")
+    steps = _steps(arguments)
+    as_json = arguments["format"] == "json"
+    refused = {step.task.id: found for step in steps if (found := step.task.diagnostics())}
+    if refused:
+        return _refused(steps, refused, as_json=as_json)
+    from sandbox.session.session import Session
+
+    jobs = _jobs(arguments["jobs"])
+    show = _Show(as_json=as_json, together=jobs > 1 and len(steps) > 1, total=len(steps))
+    began = time.monotonic()
+    with Session() as session:
+        session.declare(step.task.resolve() for step in steps if step.task.sandboxed)
+        runs = Runs(session, steps, show, jobs=jobs, timeout=timeout, observer=str(arguments["observer"]))
+        with forwarded(runs.signal) as heard:
+            ended = runs.run()
+    show.close()
+    status = 128 + heard.first if heard.first else OK if all(one.passed for one in ended) else FOUND
+    if as_json:
+        out(json.dumps(_document(ended, status, time.monotonic() - began), indent=2) + "\n")
+    else:
+        err(_summary(ended))
+    return status
+
+
+def _steps(arguments: Arguments) -> tuple[Step[Task], ...]:
+    words = arguments["task"]
+    names = list(words) if isinstance(words, list) else []
+    workspace = workspace_here()
+    try:
+        asked = _everywhere(workspace, names) if arguments["all"] else [task_of(workspace, name) for name in names]
+        return schedule(asked, lambda task: tuple(workspace.graph.references(task)))
+    except Cycle as cycle:
+        raise UsageError(f"the tasks wait for each other: {cycle}") from None
+    except TooManyDirectories as fault:
+        raise UsageError(f"{fault.directory} holds more directories than can be searched for projects") from None
+
+
+def _everywhere(workspace: Workspace, names: list[str]) -> list[Task]:
+    """The tasks of these names in every project, or all there are."""
+    for name in names:
+        if "#" in name:
+            raise UsageError(f"--all takes bare task names, and {name} names a project")
+    found = [task for task in workspace.tasks if not names or task.name in names]
+    hiding = workspace.unreadable
+    for name in names:
+        if not hiding and not any(task.name == name for task in found):
+            near = tuple(dict.fromkeys(nearest(name, [task.name for task in workspace.tasks])))
+            raise UsageError(str(Unknown(f'no project of {workspace.root} has a task "{name}"', near)))
+    # what cannot be read may have any task: one stands for them, and is refused
+    found += [Task(project, name) for project in hiding for name in names or ["*"] if project.task(name) is None]
+    if not found:
+        raise UsageError(f"the workspace {workspace.root} has no task")
+    return found
+
+
+def _jobs(value: object) -> int:
+    if not isinstance(value, float):
+        return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    if not (value == int(value) and 1 <= value <= _MOST_JOBS):
+        raise UsageError(f"-j {value:g} is not a number of tasks from 1 to {_MOST_JOBS}")
+    return int(value)
+
+
+def _refused(steps: tuple[Step[Task], ...], refused: dict[str, tuple[Diagnostic, ...]], *, as_json: bool) -> int:
+    """Nothing is run where a task among them is refused."""
+    if as_json:
+        ended = [
+            Ended(
+                task=step.task,
+                passed=False,
+                refusals=refused.get(step.task.id, ()),
+                skipped="it is refused" if step.task.id in refused else "another task is refused",
+            )
+            for step in steps
+        ]
+        out(json.dumps(_document(tuple(ended), NOT_RUN, 0.0), indent=2) + "\n")
+        return NOT_RUN
+    shown: set[Diagnostic] = set()
+    for step in steps:
+        fresh = tuple(d for d in refused.get(step.task.id, ()) if d not in shown)
+        shown.update(fresh)
+        err(rendered(fresh, step.task, colour=is_coloured(sys.stderr)))
+    err(f"{' and '.join(refused)} refused: nothing was run\n")
+    return NOT_RUN
+
+
+def _document(ended: tuple[Ended, ...], status: int, seconds: float) -> dict[str, Any]:
+    return {
+        "tasks": [_entry(one) for one in ended],
+        "passed": sum(one.passed for one in ended),
+        "failed": sum(not one.passed and not _is_skipped(one) for one in ended),
+        "skipped": sum(_is_skipped(one) for one in ended),
+        "exitCode": status,
+        "durationMs": seconds * 1000,
+    }
+
+
+def _entry(one: Ended) -> dict[str, Any]:
+    from sandbox.contract.results import RunResult
+
+    task = one.task
+    empty = RunResult(sandboxed=task.sandboxed, exit_code=OK if one.passed else NOT_RUN, trace_reason="nothing was run")
+    entry = as_dict(one.result or empty, task=task.id)
+    if one.refusals:
+        entry["refusals"] = [diagnostic_as_dict(diagnostic) for diagnostic in one.refusals]
+    return entry | {"passed": one.passed, "skipped": one.skipped or None}
+
+
+def _is_skipped(one: Ended) -> bool:
+    return bool(one.skipped) and one.result is None and not one.refusals
+
+
+def _summary(ended: tuple[Ended, ...]) -> str:
+    passed = [one for one in ended if one.passed]
+    skipped = [one for one in ended if _is_skipped(one)]
+    failed = [one for one in ended if not one.passed and not _is_skipped(one)]
+    parts = [f"{len(passed)} passed"]
+    if failed:
+        parts.append(f"{len(failed)} failed ({', '.join(one.task.id for one in failed)})")
+    if skipped:
+        parts.append(f"{len(skipped)} not run ({', '.join(one.task.id for one in skipped)})")
+    return printable(f"{len(ended)} task{'' if len(ended) == 1 else 's'}: {', '.join(parts)}") + "\n"
+
+
+class _Show:
+    """What people see while it runs: every line under its task's name where several run at once."""
+
+    def __init__(self, *, as_json: bool, together: bool, total: int) -> None:
+        self._as_json = as_json
+        self._together = together
+        self._total = total
+        self._lock = threading.Lock()
+        self._partial: dict[tuple[str, int], bytes] = {}
+        self._running: list[str] = []
+        self._done = 0
+        self._status = _Status() if not as_json and is_coloured(sys.stderr) else None
+
+    def started(self, task: Task) -> None:
+        with self._lock:
+            self._running.append(task.id)
+            if not self._together and not self._as_json:
+                self._write(2, f"{task.id}\n".encode())
+            self._draw()
+
+    def output(self, task: Task, stream: int, chunk: bytes) -> None:
+        with self._lock:
+            if not self._together:
+                self._write(stream, chunk)
+                return
+            *lines, rest = (self._partial.pop((task.id, stream), b"") + chunk).split(b"\n")
+            if lines:
+                prefix = f"{task.id}: ".encode()
+                self._write(stream, b"".join(prefix + line + b"\n" for line in lines))
+            if rest:
+                self._partial[task.id, stream] = rest
+            self._draw()
+
+    def ended(self, ended: Ended) -> None:
+        task = ended.task
+        with self._lock:
+            for stream in (1, 2):
+                if rest := self._partial.pop((task.id, stream), b""):
+                    self._write(stream, f"{task.id}: ".encode() + rest + b"\n")
+            self._done += 1
+            if task.id in self._running:
+                self._running.remove(task.id)
+            if not self._as_json:
+                self._write(2, _told(ended).encode("utf-8", "surrogateescape"))
+            self._draw()
+
+    def close(self) -> None:
+        if self._status is not None:
+            self._status.clear()
+
+    def _write(self, stream: int, data: bytes) -> None:
+        if self._status is not None:
+            self._status.clear()
+        view = memoryview(data)
+        # JSON has stdout to itself
+        descriptor = 2 if self._as_json else stream
+        while view:
+            try:
+                view = view[os.write(descriptor, view) :]
+            except BlockingIOError:
+                time.sleep(0.01)
+            except OSError:  # nobody reads it any more
+                return
+
+    def _draw(self) -> None:
+        if self._status is not None:
+            self._status.draw(f"[{self._done}/{self._total}] {', '.join(self._running)}")
+
+
+def _told(ended: Ended) -> str:
+    task = ended.task
+    if ended.refusals:
+        return rendered(ended.refusals, task, colour=is_coloured(sys.stderr)) + f"{task.id} was not run\n"
+    if ended.result is None:
+        return f"{task.id} was not run: {ended.skipped}\n" if ended.skipped else ""
+    text = report(ended.result, task)
+    if not ended.passed:
+        text += printable(f"{task.id} {_why(ended, ended.result)}") + "\n"
+    return text
+
+
+def _why(ended: Ended, result: RunResult) -> str:
+    if ended.skipped:
+        return f"did not pass: {ended.skipped}"
+    return f"did not pass: exit {result.exit_code}" if result.started else "did not pass: it was not run"
+
+
+class _Status:
+    """One line at the bottom of a terminal, taken away before anything else is written."""
+
+    def __init__(self) -> None:
+        self._drawn = False
+
+    def draw(self, text: str) -> None:
+        self.clear()
+        width = os.get_terminal_size(2).columns if os.isatty(2) else 80
+        err(printable(text)[: max(1, width - 1)])
+        sys.stderr.flush()
+        self._drawn = True
+
+    def clear(self) -> None:
+        if self._drawn:
+            err("\r\x1b[K")
+            sys.stderr.flush()
+            self._drawn = False

@@ -1,0 +1,17 @@
+"""`vxconf schema`: the JSON Schema of the task file, or of a resolved config."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vxconf.cli import OK, out
+from vxconf.schema import schema_files as schema
+
+if TYPE_CHECKING:
+    from vxconf.cli.arguments import Arguments
+
+
+def main(arguments: Arguments) -> int:
+    """Prints it as it is shipped."""
+    out(schema.text("resolved" if arguments["resolved"] else "vx"))
+    return OK

@@ -1,0 +1,61 @@
+"""What the commands about one task share."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from sandbox.machine.ask_facts import home_directory
+from vxconf.cli import UsageError
+from vxconf.workspace.projects import TooManyDirectories
+from vxconf.workspace.references import Unknown
+from vxconf.workspace.root import RootFinder
+from vxconf.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from vxconf.diagnostics.diagnostic import Diagnostic
+    from vxconf.workspace.task import Task
+
+
+def workspace_here() -> Workspace:
+    """The workspace of the working directory."""
+    cwd = os.getcwd()
+    finder = RootFinder(home_directory())
+    return Workspace(finder.find(os.path.realpath(cwd)), here=os.path.realpath(cwd), name_of=os.path.relpath)
+
+
+def find_task(reference: str) -> Task:
+    """The task a user named, of the workspace here; see `task_of`."""
+    return task_of(workspace_here(), reference)
+
+
+def task_of(workspace: Workspace, reference: str) -> Task:
+    """The task a user named.
+
+    Raises:
+        UsageError: there is none; with the nearest names.
+    """
+    try:
+        return workspace.asked(reference)
+    except Unknown as fault:
+        raise UsageError(str(fault)) from None
+    except TooManyDirectories as fault:
+        raise UsageError(f"{fault.directory} holds more directories than can be searched for projects") from None
+
+
+def rendered(diagnostics: Iterable[Diagnostic], task: Task, *, colour: bool) -> str:
+    """Diagnostics of a task as text, with the lines they are about."""
+    from vxconf.diagnostics.render import text
+
+    loaded, workspace = task.project.loaded, task.project.workspace
+    found = tuple(diagnostics)
+    sources = {loaded.file: loaded.text} if loaded is not None else {}
+    marker = workspace.chosen_by.marker
+    name = workspace.name_of(marker)
+    if name not in sources and any(one.file == name for one in found) and os.path.isfile(marker):
+        from vxconf.workspace.load_file import load_file
+
+        sources[name] = load_file(marker, file=name).text
+    return text(found, sources, colour=colour)

@@ -1,0 +1,1 @@
+"""What is said about a file, and how it is printed."""

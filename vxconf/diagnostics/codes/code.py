@@ -1,0 +1,51 @@
+"""What is known about a kind of mistake, and how the numbers are given out.
+
+VX0xx: the file and its syntax. VX1xx: the schema. VX2xx: rules across fields. VX3xx: refusals against
+the file system or the workspace. VX4xx: warnings. VX5xx: not enforced yet, so refused. A code is never
+reused for something else.
+"""
+
+from __future__ import annotations
+
+from sandbox.light import StrEnum, dataclass
+from vxconf.diagnostics.codes.severity import Severity
+
+
+class Stage(StrEnum):
+    """What it takes to find the mistake: the text alone, or the file system and the workspace too."""
+
+    TEXT = "text"
+    HOST = "host"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """One kind of mistake.
+
+    Attributes:
+        slug: a stable name for links and rule ids.
+        title: a lowercase clause.
+        means: a sentence or two: what is wrong and why it matters.
+        wrong, right: examples in TOML; empty where the mistake is not in the text.
+        severity: the one it has unless the user asks for stricter ones.
+    """
+
+    code: str
+    slug: str
+    title: str
+    means: str
+    wrong: str = ""
+    right: str = ""
+    severity: Severity = Severity.ERROR
+    stage: Stage = Stage.TEXT
+
+
+def sandbox(*lines: str, command: str = "make") -> str:
+    """The text of a file whose one task has these lines in its sandbox block."""
+    body = "\n".join(lines)
+    return f'[tasks.build]\nexec.command = "{command}"\n\n[tasks.build.exec.sandbox]\n{body}\n'
+
+
+def task(*lines: str) -> str:
+    """The text of a file whose one task has these lines."""
+    return "[tasks.build]\n" + "\n".join(lines) + "\n"

@@ -1,0 +1,118 @@
+"""What is said about a file: one `Diagnostic` per mistake; the codes are documented in `vxconf.diagnostics.codes`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox.light import dataclass
+from vxconf.diagnostics.codes import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sandbox.contract.config import Platform
+    from vxconf.diagnostics.codes import CODES, Code, Stage
+
+__all__ = ["CODES", "Code", "Diagnostic", "FieldPath", "Place", "Severity", "Stage", "Unreadable", "dotted", "in_order"]
+
+#: Where a value is in the document: keys and list indexes, outermost first.
+FieldPath = tuple[str | int, ...]
+
+
+def __getattr__(name: str) -> object:
+    """`CODES`, `Code` and `Stage`, loaded once somebody has something to say."""
+    if name not in {"CODES", "Code", "Stage"}:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from vxconf.diagnostics import codes
+
+    return getattr(codes, name)
+
+
+_BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A stretch of text: lines and columns from 1, in characters, the end exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostic:
+    """One mistake, its place and its remedy.
+
+    Attributes:
+        code: a key of `CODES`.
+        file: the file's name as the user gave it.
+        path: the dotted field, such as `tasks.build.exec.sandbox.allow.network[0]`; empty when the
+            file as a whole is at fault.
+        message: one lowercase clause, no full stop.
+        help: what to do about it, or an empty string.
+        platform: the platform it holds on, `None` for every one.
+    """
+
+    code: str
+    severity: Severity
+    file: str
+    place: Place
+    path: str
+    message: str
+    help: str = ""
+    platform: Platform | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the file is refused for it."""
+        return self.severity is Severity.ERROR
+
+
+class Unreadable(Exception):
+    """A file that is no document at all.
+
+    Attributes:
+        diagnostics: why, at least one, in file order.
+    """
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        super().__init__("; ".join(f"{d.file}:{d.place.line}:{d.place.column}: {d.message}" for d in diagnostics))
+        self.diagnostics = diagnostics
+
+
+def dotted(path: FieldPath) -> str:
+    """The path as people write it, a key quoted where TOML would need it to be.
+
+    >>> dotted(("tasks", "build:all", "dependsOn", 0))
+    'tasks."build:all".dependsOn[0]'
+    """
+    out = ""
+    for part in path:
+        if isinstance(part, int):
+            out += f"[{part}]"
+            continue
+        key = part if part and _BARE.issuperset(part) else quoted(part)
+        out += f".{key}" if out else key
+    return out
+
+
+def quoted(text: str) -> str:
+    """The text in double quotes, safe to print on a terminal: control characters and lone surrogates escaped."""
+    out = []
+    for char in text:
+        if char in '"\\':
+            out.append("\\" + char)
+        elif char.isprintable():
+            out.append(char)
+        else:
+            point = ord(char)
+            out.append({"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char) or f"\\u{point:04x}")
+    return '"' + "".join(out) + '"'
+
+
+def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The same diagnostics by place, then code; each once."""
+    unique = dict.fromkeys(diagnostics)
+    return tuple(sorted(unique, key=lambda d: (d.place.line, d.place.column, d.code, d.path, d.message)))

@@ -1,0 +1,96 @@
+"""Diagnostics as a SARIF 2.1.0 log."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from vxconf import __version__
+from vxconf.diagnostics.diagnostic import CODES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vxconf.diagnostics.diagnostic import Code, Diagnostic
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def sarif(diagnostics: Sequence[Diagnostic], *, base: str) -> dict[str, Any]:
+    """One run with one result a diagnostic.
+
+    Args:
+        diagnostics: in the order they are listed.
+        base: the absolute directory that relative file names are relative to.
+    """
+    used = sorted({diagnostic.code for diagnostic in diagnostics})
+    indexes = {code: index for index, code in enumerate(used)}
+    return {
+        "$schema": _SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "vxconf",
+                        "version": __version__,
+                        "rules": [_rule(CODES[code]) for code in used],
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "originalUriBaseIds": {"SRCROOT": {"uri": _uri(base, directory=True)}},
+                "results": [_result(diagnostic, indexes[diagnostic.code]) for diagnostic in diagnostics],
+            }
+        ],
+    }
+
+
+def _rule(code: Code) -> dict[str, Any]:
+    return {
+        "id": code.code,
+        "name": "".join(word.capitalize() for word in code.slug.split("-")),
+        "shortDescription": {"text": code.title},
+        "fullDescription": {"text": code.means},
+        "defaultConfiguration": {"level": code.severity.value},
+    }
+
+
+def _result(diagnostic: Diagnostic, index: int) -> dict[str, Any]:
+    place = diagnostic.place
+    location: dict[str, Any] = {
+        "physicalLocation": {
+            "artifactLocation": _artifact(diagnostic.file),
+            "region": {
+                "startLine": place.line,
+                "startColumn": place.column,
+                "endLine": place.end_line,
+                "endColumn": place.end_column,
+            },
+        }
+    }
+    if diagnostic.path:
+        location["logicalLocations"] = [{"fullyQualifiedName": diagnostic.path}]
+    text = diagnostic.message + (f"; help: {diagnostic.help}" if diagnostic.help else "")
+    return {
+        "ruleId": diagnostic.code,
+        "ruleIndex": index,
+        "level": diagnostic.severity.value,
+        "message": {"text": text},
+        "locations": [location],
+    }
+
+
+def _artifact(file: str) -> dict[str, str]:
+    if file.startswith("/"):
+        return {"uri": _uri(file)}
+    return {"uri": _escaped(file), "uriBaseId": "SRCROOT"}
+
+
+def _uri(path: str, *, directory: bool = False) -> str:
+    return "file://" + _escaped(path.rstrip("/") + "/" if directory else path)
+
+
+def _escaped(path: str) -> str:
+    # names that are no text are bytes all the same
+    return quote(os.fsencode(path))

@@ -1,0 +1,1 @@
+"""A task file with entries added: text in, text out. Pure."""

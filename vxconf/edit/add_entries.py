@@ -1,0 +1,136 @@
+"""A task file with entries added to its lists: bytes in, bytes out, everything else as it was. Pure.
+
+What comes out is parsed again and has to say what the file said, and the entries; otherwise nothing comes out.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vxconf.diagnostics.diagnostic import Unreadable, dotted
+from vxconf.document.parse import parse
+from vxconf.document.spans import locate
+from vxconf.edit import json_edits as edit_json
+from vxconf.edit import toml_edits as edit_toml
+from vxconf.edit.text_edits import Uneditable, edited
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sandbox.contract.results import Fix
+    from vxconf.document.parse import Document
+    from vxconf.resolve.task_model import FieldPath, TaskModel
+
+__all__ = ["Change", "Uneditable", "additions", "with_entries"]
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class Change(NamedTuple):
+    """One entry that was added.
+
+    Attributes:
+        line: from 1.
+        path: the dotted list, such as `tasks.build.exec.sandbox.allow.read`.
+    """
+
+    file: str
+    line: int
+    path: str
+    entry: str
+
+
+def additions(task: TaskModel, fix: Fix) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """The entries of a fix by the path of their list in the task's file, empty lists left out."""
+    if task.exec is None or task.exec.sandbox is None:
+        return {}
+    block, inputs = _keys(task.exec.sandbox.path), (*_keys(task.path), "cache", "inputs")
+    lists = {
+        (*block, "allow", "read"): fix.allow.read,
+        (*block, "allow", "write"): fix.allow.write,
+        (*block, "allow", "network"): fix.allow.network,
+        (*block, "ignore", "read"): fix.ignore.read,
+        (*block, "ignore", "write"): fix.ignore.write,
+        (*block, "ignore", "network"): fix.ignore.network,
+        (*inputs, "files"): fix.inputs.files,
+        (*inputs, "workspaceFiles"): fix.inputs.workspace_files,
+    }
+    return {path: entries for path, entries in lists.items() if entries}
+
+
+def with_entries(
+    raw: bytes, *, file: str, additions: Mapping[tuple[str, ...], Sequence[str]]
+) -> tuple[bytes, tuple[Change, ...]]:
+    """The file with entries added, those that are there already left out; and what was added.
+
+    Args:
+        raw: what the file holds.
+        file: its name, whose ending says its format.
+        additions: entries by the path of their list.
+
+    Raises:
+        Unreadable: the file is no document.
+        Uneditable: no change of the text does it.
+    """
+    document = parse(raw, file=file)
+    expected = copy.deepcopy(document.data)
+    added: list[tuple[tuple[str, ...], int, str]] = []
+    for path, entries in additions.items():
+        there = _listed(expected, path)
+        new = [entry for entry in dict.fromkeys(entries) if entry not in there]
+        if not new:
+            continue
+        added += [(path, len(there) + index, entry) for index, entry in enumerate(new)]
+        there.extend(new)
+        document = _grown(document, path, new)
+        if document.data != expected:
+            raise _beyond(path)
+    changes = [Change(file, locate(document, (*path, index)).line, dotted(path), entry) for path, index, entry in added]
+    bom = _BOM if raw.startswith(_BOM) else b""
+    return bom + document.text.encode(), tuple(changes)
+
+
+def _grown(document: Document, path: tuple[str, ...], entries: Sequence[str]) -> Document:
+    text = document.text
+    if document.format == "toml":
+        text = edit_toml.with_entries(text, path, entries)
+    else:
+        text = edited(text, edit_json.add(text, path, entries))
+    try:
+        grown = parse(text.encode(), file=document.file)
+    except Unreadable:
+        raise _beyond(path) from None
+    if not _kept(document, path, text):
+        raise _beyond(path)
+    return grown
+
+
+def _kept(old: Document, path: tuple[str, ...], new: str) -> bool:
+    """Whether all that was written is there still in its order, and the lines around what was changed as they were."""
+    # line ends are counted among the letters: the last line may have none, and then gets one
+    place, lines = locate(old, path), old.text.replace("\r\n", "\n").split("\n")
+    around, rest = lines[: place.line - 1] + lines[place.end_line :], iter(new.replace("\r\n", "\n").split("\n"))
+    if not all(line in rest for line in around):
+        return False
+    letters = iter(new)
+    return all(letter in letters for letter in old.text if letter not in " \t")
+
+
+def _beyond(path: tuple[str, ...]) -> Uneditable:
+    return Uneditable(f"{dotted(path)} is written in a way that entries cannot be added to")
+
+
+def _listed(data: Any, path: Iterable[str]) -> list[Any]:
+    """The list at a path, made with all around it where it is missing."""
+    *around, name = path
+    for key in around:
+        data = data.setdefault(key, {}) if isinstance(data, dict) else None
+    found = data.setdefault(name, []) if isinstance(data, dict) else None
+    if not isinstance(found, list):
+        raise Uneditable(f"{dotted(tuple(path))} is no list")
+    return found
+
+
+def _keys(path: FieldPath) -> tuple[str, ...]:
+    return tuple(map(str, path))

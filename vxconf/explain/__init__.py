@@ -1,0 +1,1 @@
+"""What a block becomes on each platform, and why a path or a host is reached. Pure."""

@@ -1,0 +1,168 @@
+"""What a block becomes on macOS: the rules of its profile, each beside the entry or the reason it is there for; pure.
+
+The rules a run would write down are what is told here. Nobody has run them on a Mac.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sandbox.base import globs, paths
+from sandbox.base.host_patterns import PatternRefused, check_pattern
+from sandbox.planning.macos.plan_of_request import plan
+from sandbox.planning.macos.profile_rules import At, Below, Rule
+from sandbox.planning.macos.profile_text import text, written
+from sandbox.proxy.policy import policy_from_config as policies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.contract.config import ResolvedSandboxConfig
+    from sandbox.planning.macos.profile_rules import MacPlan
+    from vxconf.resolve.judge_block import Judged
+    from vxconf.resolve.task_model import Entry
+
+JSON = dict[str, Any]
+
+NEVER_RUN = "macOS: worked out here and checked by an evaluator; it has never run on a Mac"
+
+#: What differs although the grants are the same; property tests know no other difference.
+DIFFERENCES = (
+    "made later: on macOS a read grant covers what is made while the task runs; on Linux what is there at the start",
+    "on the way: on macOS a directory that leads to a grant lists all its names; on Linux those that are granted",
+    "the root: on macOS the workspace root lists nothing; on Linux what is granted in it",
+    "closed: on macOS a wall or a credential store is refused whole; on Linux an empty directory stands in its place",
+    "special files: on macOS a pattern covers sockets, pipes and devices as well; on Linux files and directories",
+    "directories of patterns: on macOS a task makes none on the way to a name it may write; on Linux it does",
+    "beside a name: on macOS a task makes nothing beside a granted name; on Linux what it makes goes with the run",
+    "other spellings: on macOS what is closed is closed in every case and Unicode form, where they differ as well",
+    "repositories: on macOS no task makes, moves or removes a .git or .claude where it may write around it",
+)
+
+_FRONT = "the task's own front, for programs that obey the proxy variables"
+
+
+class Mac(NamedTuple):
+    """What is explained.
+
+    Attributes:
+        plan: `None` where the block is refused.
+    """
+
+    judged: Judged
+    plan: MacPlan | None
+
+    @property
+    def config(self) -> ResolvedSandboxConfig:
+        """What was not refused."""
+        bare = self.judged.bare
+        return bare.config if bare is not None else self.judged.resolution.config
+
+
+def explained(judged: Judged, temp: str) -> Mac:
+    """The part of an explanation that is about macOS.
+
+    Args:
+        judged: the block, judged for macOS.
+        temp: how the task's temporary directory is told of.
+    """
+    request = judged.request
+    return Mac(judged, None if request is None else plan(request, judged.files, temp=temp))
+
+
+def profile(mac: Mac) -> str:
+    """The whole profile, empty where the block is refused."""
+    return "" if mac.plan is None else text(mac.plan)
+
+
+def rules(mac: Mac, field: str, entry: Entry) -> list[JSON]:
+    """What one entry becomes."""
+    if mac.plan is None:
+        return []
+    if field == "network":
+        return list(_network(mac, mac.plan, entry))
+    if field == "denyNetwork":
+        return [{"rule": "", "describe": f"refused by {_FRONT}"}]
+    mine = (rule for rule in mac.plan.rules if rule.origin.field and entry in _origin(mac, rule.origin.field))
+    every = [*mine, *(rule for rule in mac.plan.rules if not entry.text and rule.origin.field == field)]
+    if field == "gitConfig":
+        every += [rule for rule in mac.plan.rules if "execute" in rule.origin.reason]
+    return [_told(rule) for rule in dict.fromkeys(every)]
+
+
+def _origin(mac: Mac, field: str) -> tuple[Entry, ...]:
+    return mac.judged.resolution.origin(mac.judged.origins.get(field, field))
+
+
+def _network(mac: Mac, whole: MacPlan, entry: Entry) -> Iterator[JSON]:
+    if not entry.text:
+        yield {"rule": "", "describe": f"what the tasks of one run list goes through {_FRONT}"}
+        return
+    try:
+        pattern = check_pattern(entry.text, allow=True)
+    except PatternRefused:  # told as a refusal
+        return
+    if policies.is_loopback(pattern) and pattern.port in policies.host_ports(mac.config):
+        for rule in whole.rules:
+            if rule.origin.field == "network":
+                yield _told(rule)
+    elif policies.is_loopback(pattern) and pattern.port in policies.published(mac.config):
+        return
+    else:
+        yield {"rule": "", "describe": f"let {pattern} through {_FRONT}"}
+
+
+def notes(mac: Mac, field: str, entry: Entry) -> Iterator[str]:
+    """What is worth knowing of one entry on macOS, beside what it becomes."""
+    if field == "weakerWhenNested":
+        yield "does nothing on macOS: no sandbox runs in another there"
+    elif field == "localBinding":
+        yield "macOS: any port of this machine's loopback, whatever is listed, and a server may bind any address"
+    elif field == "pty":
+        yield "macOS: the terminal is one of the machine's, made outside the sandbox, and hangs up with the command"
+    elif field == "weakerNetworkIsolation":
+        yield "macOS: programs in Go verify certificates through a service that may dial by itself"
+    elif field in {"allowRead", "allowWrite"}:
+        yield from _path_notes(mac, field, entry)
+
+
+def _path_notes(mac: Mac, field: str, entry: Entry) -> Iterator[str]:
+    config = mac.judged.resolution.config
+    listed = config.allow_read if field == "allowRead" else config.allow_write
+    for index, grant in enumerate(listed):
+        if next(iter(mac.judged.resolution.origin(f"{field}[{index}]")), None) is not entry:
+            continue
+        if globs.has_wildcard(grant):
+            if field == "allowRead":
+                yield "macOS: what matches, whenever it is made"
+        elif field == "allowRead" and mac.judged.files.kind(globs.unescape(grant).rstrip("/") or "/") is None:
+            yield "macOS: covered once it is made"
+        elif field == "allowWrite" and grant.endswith("/"):
+            yield "macOS: the directory itself may be removed and renamed"
+
+
+def implied(mac: Mac) -> Iterator[tuple[str, str, list[JSON]]]:
+    """What no entry says and holds all the same: each place, its reason, and its rules."""
+    found: dict[tuple[str, str], dict[str, JSON]] = {}
+    for rule in mac.plan.rules if mac.plan is not None else ():
+        if rule.origin.field:
+            continue
+        for place in _places(rule) or ("macOS",):
+            told = _told(rule)
+            found.setdefault((place, rule.origin.reason), {})[told["rule"]] = told
+    for (place, reason), told in found.items():
+        yield place, reason, list(told.values())
+
+
+def _places(rule: Rule) -> tuple[str, ...]:
+    """The one or few paths a rule is about; of a long list the system's, none."""
+    every = tuple(one.path for one in rule.filters if isinstance(one, (At, Below)))
+    return every if len(every) <= 1 or not all(map(_is_systems, every)) else ()
+
+
+def _is_systems(path: str) -> bool:
+    return any(paths.at_or_under(path, one) for one in ("/System", "/dev", "/usr", "/bin", "/Library", "/private"))
+
+
+def _told(rule: Rule) -> JSON:
+    return {"rule": written(rule), "describe": rule.describe()}

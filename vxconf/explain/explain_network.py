@@ -1,0 +1,284 @@
+"""What a block's hosts, ports and sockets become, and the answer for one host or one socket; pure.
+
+The policy the front is given at a run is what is told here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sandbox.base import known_sockets as sockets
+from sandbox.base import paths
+from sandbox.base.environment import HTTP_PORT, SOCKS_PORT
+from sandbox.base.host_patterns import PatternRefused, check_pattern, is_address, presented
+from sandbox.proxy.policy import policy_from_config as policies
+from sandbox.proxy.policy.host_rules import USUAL_PORTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.base.host_patterns import Pattern
+    from sandbox.contract.config import ResolvedSandboxConfig
+    from vxconf.resolve.resolve import Resolution
+    from vxconf.resolve.task_model import Entry
+
+JSON = dict[str, Any]
+
+#: The fields of a resolved config that are explained here.
+FIELDS = frozenset({"network", "denyNetwork", "unixSockets", "localBinding"})
+
+_DNS_PORT = 53
+#: Hosts named in one note; the rest are a count.
+_NAMED = 5
+
+
+class Answer(NamedTuple):
+    """Whether something is reached, by which entry or rule, and the entry that comes closest where it is not."""
+
+    allowed: bool
+    by: Entry | str
+    nearest: Entry | None = None
+
+
+class Block(NamedTuple):
+    """What is explained.
+
+    Attributes:
+        config: without what was refused.
+        listed: the hosts all tasks of the workspace list; asked for `network = true` alone.
+    """
+
+    config: ResolvedSandboxConfig
+    resolution: Resolution
+    listed: tuple[str, ...] = ()
+
+    def patterns(self, field: str) -> Iterator[tuple[Pattern, tuple[Entry, ...]]]:
+        """The patterns of a list with the entries they come from."""
+        for text, entries in self.entries(field):
+            try:
+                yield check_pattern(text, allow=field == "network"), entries
+            except PatternRefused:  # told as a refusal
+                continue
+
+    def entries(self, field: str) -> Iterator[tuple[str, tuple[Entry, ...]]]:
+        """The resolved texts of a list, likewise."""
+        config = self.resolution.config
+        listed = {"network": config.network, "denyNetwork": config.deny_network, "unixSockets": config.unix_sockets}
+        values = listed[field]
+        for index, text in enumerate(values if isinstance(values, tuple) else ()):
+            yield text, self.resolution.origin(f"{field}[{index}]")
+
+
+def operations(block: Block, field: str, entry: Entry) -> Iterator[JSON]:
+    """What one entry, or a field that is no list, becomes on Linux."""
+    if field == "localBinding":
+        for port in policies.published(block.config):
+            what = f"listen on the host's 127.0.0.1:{port}, and connect what comes there to the task's own port {port}"
+            yield _operation("Publish", f"127.0.0.1:{port}", what)
+    elif field == "unixSockets":
+        if not entry.text:
+            yield _operation("Socket", "*", "connect the task to any socket of the host's that this user may open")
+        for path, entries in block.entries(field):
+            if entry in entries:
+                yield _operation("Socket", path, f"connect the task to the host's socket {path}, and to none beside it")
+    else:
+        for pattern, entries in block.patterns(field):
+            if entry in entries:
+                yield from _host(block, field, pattern)
+
+
+def _host(block: Block, field: str, pattern: Pattern) -> Iterator[JSON]:
+    if field == "denyNetwork":
+        yield _operation("Deny", str(pattern), f"refuse {pattern} before the allow list is looked at")
+        return
+    if _denied(block, pattern):
+        return
+    port = pattern.port
+    if policies.is_loopback(pattern) and port in policies.host_ports(block.config):
+        what = f"listen on port {port} of the task's own loopback, and connect what comes there to the host's {pattern}"
+        yield _operation("Relay", str(pattern), what)
+    elif not policies.is_loopback(pattern) or port not in policies.published(block.config):
+        yield _operation("Allow", str(pattern), f"let {pattern} through the task's front")
+
+
+def notes(block: Block, field: str, entry: Entry) -> Iterator[str]:
+    """What is worth knowing of one entry beside what it becomes."""
+    if field == "localBinding" and block.config.local_binding is True:
+        yield "does nothing on Linux: a task always reaches its own servers, and list the ports the host is to reach"
+    elif field == "localBinding":
+        yield "ready before the command starts, which is refused where another program holds a port"
+    elif field == "unixSockets":
+        for path, entries in block.entries(field):
+            if entry in entries and (what := sockets.control(path)):
+                yield f"behind it is {what}"
+    elif field == "network" and not entry.text:
+        yield _union(block)
+    elif field == "network":
+        # the first place of each, whatever its spelling
+        first = {pattern: entries[0] for pattern, entries in reversed(tuple(block.patterns(field)))}
+        for pattern, entries in block.patterns(field):
+            if entry in entries:
+                yield from _host_notes(block, pattern, first=first[pattern] is entry)
+
+
+def _union(block: Block) -> str:
+    union = policies.canonical(block.listed, allow=True)
+    if not union:
+        return "reaches what the tasks of one run list, and no task of the workspace lists a host"
+    more = f" and {len(union) - _NAMED} more" if len(union) > _NAMED else ""
+    named = ", ".join(union[:_NAMED]) + more
+    return f"reaches what the tasks of one run list, alone nothing; in a run of the whole workspace {named}"
+
+
+def _host_notes(block: Block, pattern: Pattern, *, first: bool) -> Iterator[str]:
+    if not first:
+        yield "means the same as an entry before it"
+        return
+    denied = _denied(block, pattern)
+    if denied:
+        yield f"does nothing: deny.network {denied} refuses it first"
+    elif policies.is_loopback(pattern):
+        yield _loopback_note(block, pattern)
+    else:
+        if pattern.wildcard:
+            yield f"strict subdomains alone, not {pattern.host} itself"
+        if pattern.port is None:
+            also = sorted({*USUAL_PORTS, *(p.port for p, _ in block.patterns("network") if p.port is not None)})
+            ports = ", ".join(map(str, also))
+            yield f"any TCP port; with the observer strace, {ports} alone for programs that know no proxy"
+
+
+def _denied(block: Block, pattern: Pattern) -> Pattern | None:
+    """The pattern that takes an allowed one back whole."""
+    return next((deny for deny, _ in block.patterns("denyNetwork") if deny.covers(pattern)), None)
+
+
+def _loopback_note(block: Block, pattern: Pattern) -> str:
+    if pattern.port is None:
+        return "through a proxy alone, and most programs take none to loopback: name the port to dial it"
+    if pattern.port in policies.published(block.config):
+        return f"the task's own port, since localBinding lists {pattern.port}: nothing of the host's is reached"
+    return "the host's own server, dialled without a proxy"
+
+
+def implied(block: Block, temp: str) -> Iterator[tuple[str, str, str, list[JSON]]]:
+    """What holds of every task's network though no entry says so: value, reason, note, operations."""
+    yield (
+        f"127.0.0.1:{HTTP_PORT}, 127.0.0.1:{SOCKS_PORT}, 127.0.0.1:{_DNS_PORT}",
+        "the task's own front: HTTP proxy, SOCKS proxy and name server; nothing else leads out",
+        "HTTP_PROXY and the like name it; programs that ask no proxy are led there by the addresses names have inside",
+        [_operation("Listen", one.partition(" ")[0], f"listen on {one}") for one in listeners(block.config)],
+    )
+    yield (
+        "this machine's own, link-local and metadata addresses",
+        "refused behind any name, unless the address itself is listed",
+        "",
+        [],
+    )
+    own = policies.own_sockets(block.config, temp)
+    yield ", ".join(own), "sockets there are the task's own work and need no grant", "", []
+    if block.config.unix_sockets is not True:
+        yield (
+            "sockets of the host's anywhere else",
+            "connecting is refused and reported (Docker, SSH agents, D-Bus, X11, …)",
+            "",
+            [],
+        )
+
+
+def listeners(config: ResolvedSandboxConfig) -> list[str]:
+    """Where something listens for the task, one a line: inside first, then on the host."""
+    inside = [
+        f"127.0.0.1:{HTTP_PORT} inside: HTTP proxy",
+        f"127.0.0.1:{SOCKS_PORT} inside: SOCKS proxy",
+        f"127.0.0.1:{_DNS_PORT} inside: name server, UDP and TCP",
+    ]
+    inside += [f"port {port} of loopback inside: the host's own port" for port in policies.host_ports(config)]
+    return inside + [f"127.0.0.1:{port} on the host: the task's own port" for port in policies.published(config)]
+
+
+def host(block: Block, target: str) -> Answer:
+    """Whether the task reaches a host, given as `host` or `host:port`.
+
+    Without a port the question is whether it is reached at any.
+    """
+    name, port = _split(target)
+    try:
+        name = presented(name)
+    except PatternRefused as refused:
+        return Answer(allowed=False, by=f"no host is written like that: {refused.message}")
+    if name in policies.LOOPBACK and port is not None and port in policies.published(block.config):
+        return Answer(allowed=True, by=f"port {port} is the task's own, since localBinding lists it")
+    nearest = _nearest(block, name)
+    denies = [(pattern, entries[0]) for pattern, entries in block.patterns("denyNetwork")]
+    for pattern, entry in denies:
+        if pattern.matches(name, port):
+            return Answer(allowed=False, by=entry, nearest=nearest)
+    for pattern, entries in block.patterns("network"):
+        asked = pattern.port if port is None else port
+        if pattern.matches(name, asked) and not any(deny.matches(name, asked) for deny, _ in denies):
+            return Answer(allowed=True, by=entries[0])
+    for pattern, entry in denies:
+        if port is None and pattern.matches(name, pattern.port) and nearest is not None:
+            return Answer(allowed=False, by=entry, nearest=nearest)
+    return Answer(allowed=False, by=_not_listed(block, name, port), nearest=nearest)
+
+
+def _not_listed(block: Block, name: str, port: int | None) -> str:
+    if block.config.network is True:
+        others = policies.canonical(block.listed, allow=True)
+        found = [p for p in (check_pattern(text, allow=True) for text in others) if p.matches(name, port or p.port)]
+        listed = f"a task of the workspace lists {found[0]}" if found else "no task of the workspace lists it"
+        return f"network = true reaches what the tasks of one run list, and this one lists nothing itself; {listed}"
+    if name in policies.LOOPBACK:
+        return "loopback inside is the task's own: a port of the host's is reached once network lists it"
+    return "it is on no list" if block.config.network else "the block lists no host"
+
+
+def _nearest(block: Block, name: str) -> Entry | None:
+    """The entry that has most of a name's end in common with it, a host of its own domain at least."""
+    best: tuple[int, Entry] | None = None
+    for pattern, entries in block.patterns("network"):
+        shared = _shared(pattern.host, name)
+        if shared and (best is None or shared > best[0]):
+            best = (shared, entries[0])
+    return best[1] if best is not None else None
+
+
+def _shared(one: str, other: str) -> int:
+    if one == other or {one, other} <= set(policies.LOOPBACK):
+        return len(other)
+    if is_address(one) or is_address(other):
+        return 0
+    count = 0
+    for left, right in zip(reversed(one.split(".")), reversed(other.split(".")), strict=False):
+        if left != right:
+            break
+        count += 1
+    return count if count > 1 else 0  # `.org` is no domain of anybody's
+
+
+def _split(target: str) -> tuple[str, int | None]:
+    name, colon, port = target.rpartition(":")
+    has_port = colon and port.isdecimal() and (":" not in name or name.endswith("]"))
+    return (name, int(port)) if has_port else (target, None)
+
+
+def socket(block: Block, real: str, *, temp: str) -> Answer:
+    """Whether the task may connect to a socket of the host's at a canonical path."""
+    for path, entries in block.entries("unixSockets"):
+        if path == real:
+            return Answer(allowed=True, by=entries[0])
+    if block.config.unix_sockets is True:
+        return Answer(allowed=True, by="allow.unixSockets = true opens every socket that this user may open")
+    for place in policies.own_sockets(block.config, temp):
+        if paths.at_or_under(real, place):
+            return Answer(allowed=True, by=f"sockets in {place} are the task's own work")
+    what = sockets.control(real)
+    behind = f", and behind it is {what}" if what else ""
+    near = [entries[0] for path, entries in block.entries("unixSockets") if paths.parent(path) == paths.parent(real)]
+    return Answer(allowed=False, by=f"no entry of unixSockets is that path{behind}", nearest=near[0] if near else None)
+
+
+def _operation(op: str, path: str, describe: str) -> JSON:
+    return {"op": op, "path": path, "describe": describe}

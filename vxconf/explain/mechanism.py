@@ -1,0 +1,35 @@
+"""The literal means behind a plan: bubblewrap's command line and the filter's rules."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from sandbox.contract.errors import Unavailable
+from sandbox.linux.inside.bubblewrap import bwrap_argv
+from sandbox.linux.kernel import seccomp_filter as rules
+from sandbox.linux.messages import Base
+from sandbox.machine.find_tools import find_bwrap
+
+
+def argv() -> list[str]:
+    """The command line of bubblewrap, the same for every task."""
+    try:
+        program = find_bwrap(os.environ.get("PATH", ""), "")
+    except Unavailable:  # the line is worth showing without the program
+        program = "bwrap"
+    return list(bwrap_argv(Base(program)))
+
+
+def filter_lines() -> list[str]:
+    """What the filter does with each call it knows, one a line, sorted."""
+    lines = {name: f"refuse {name} with {errno.errorcode[code]}" for name, code in rules.REFUSED.items()}
+    judged = rules.conditions("mediated")
+    lines |= {name: f"decide {name} by its arguments" for name in judged}
+    lines |= {
+        name: f"show {name} to the observer, then let it go on"
+        for name in rules.notified("writes")
+        if name not in lines
+    }
+    lines |= {name: f"have the warden make {name} for the task" for name in rules.dialled()}
+    return [lines[name] for name in sorted(lines)]

@@ -1,0 +1,148 @@
+"""The answers of `--why`: whether a path, a host or a socket is reached, and by which line or rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sandbox.base import globs, paths
+from sandbox.base.host_facts import Kind
+from sandbox.contract.config import Reach
+from sandbox.planning.operations import Way
+from vxconf.diagnostics.diagnostic import dotted
+from vxconf.document.spans import locate
+from vxconf.explain import explain_network
+
+if TYPE_CHECKING:
+    from sandbox.planning.operations import Operation
+    from sandbox.planning.plan import Plan
+    from vxconf.explain.explain_grants import Explained
+    from vxconf.resolve.task_model import Entry
+
+JSON = dict[str, Any]
+
+
+def of_path(what: Explained, path: str) -> JSON:
+    """Whether the task may read and write one absolute path, and why.
+
+    Args:
+        what: the block.
+        path: as the task would spell it, absolute.
+    """
+    plan = what.judged.plan
+    if plan is None:
+        nothing = {"allowed": False, "by": _because("the block is refused"), "nearest": None}
+        return {"read": nothing, "write": dict(nothing)}
+    reach = plan.access(path, what.files)
+    real = paths.canonical(path, what.files)
+    answers = (
+        {}
+        if not _is_socket(what, real)
+        else {"connect": _told(what, explain_network.socket(what.network, real, temp=what.temp))}
+    )
+    return answers | {
+        "read": _answer(what, plan, path, allowed=reach is not Reach.HIDDEN, write=False),
+        "write": _answer(what, plan, path, allowed=reach in {Reach.WRITE, Reach.NAME}, write=True),
+    }
+
+
+def refused(reason: str) -> JSON:
+    """The answer where nothing is run at all."""
+    return {"allowed": False, "by": _because(reason), "nearest": None}
+
+
+def of_host(what: Explained, target: str) -> JSON:
+    """Whether the task reaches `host` or `host:port`, and why."""
+    if what.judged.bare is None:
+        return refused("the block is refused")
+    return _told(what, explain_network.host(what.network, target))
+
+
+def _is_socket(what: Explained, real: str) -> bool:
+    """Whether a path is, or sounds like, a socket."""
+    granted = what.network.config.unix_sockets
+    named = isinstance(granted, tuple) and real in granted
+    return named or what.files.kind(real) is Kind.OTHER or real.endswith((".sock", ".socket"))
+
+
+def _told(what: Explained, answer: explain_network.Answer) -> JSON:
+    by = _because(answer.by) if isinstance(answer.by, str) else _line(what, answer.by)
+    nearest = None if answer.nearest is None else _line(what, answer.nearest)
+    return {"allowed": answer.allowed, "by": by, "nearest": nearest}
+
+
+def unsandboxed() -> JSON:
+    """The answer for a task without a block."""
+    return {"allowed": True, "by": _because("the task has no sandbox block"), "nearest": None}
+
+
+def _answer(what: Explained, plan: Plan, path: str, *, allowed: bool, write: bool) -> JSON:
+    real = paths.canonical(path, what.files)
+    if allowed:
+        by = _by(what, plan.decided_by(real))
+    elif plan.reach(real) is Reach.HIDDEN:
+        by = _because(_hidden_by(what, plan, real))
+    elif write and plan.executed.protects(real):
+        by = _because("other programs execute what it says: no task makes or changes it")
+    else:
+        by = _because("no write grant covers it" if write else "a link on the way to it is not granted")
+    return {"allowed": allowed, "by": by, "nearest": None if allowed else _nearest(what, real, write=write)}
+
+
+def _hidden_by(what: Explained, plan: Plan, real: str) -> str:
+    """The rule that hides a path: the wall it is in, else the cover it is under."""
+    request = what.judged.request
+    walls = [w for w in (*request.walls, *request.stores) if paths.at_or_under(real, w.path)] if request else []
+    withheld = [p for p in request.withheld if paths.at_or_under(real, p.dir)] if request else []
+    if withheld:
+        package = withheld[0]
+        return f"the package {package.name} is withheld: the task's cache key answers for no task of {package.target}"
+    if walls:
+        wall = max(walls, key=lambda one: len(one.path))
+        return f"{wall.reason} {wall.path} is a wall"
+    operation = plan.decided_by(real)
+    while isinstance(operation, Way) and operation.path != "/":
+        operation = plan.decided_by(paths.parent(operation.path))
+    return operation.origin.reason or "nothing in the workspace exists unless it is granted"
+
+
+def _nearest(what: Explained, real: str, *, write: bool) -> JSON | None:
+    """The grant that comes closest to a path: the one that shares most of the way to it."""
+    best: tuple[int, JSON] | None = None
+    config = what.judged.resolution.config
+    lists = [("allowWrite", config.allow_write)] if write else []
+    lists += [] if write else [("allowRead", config.allow_read), ("allowWrite", config.allow_write)]
+    for name, entries in lists:
+        for index, grant in enumerate(entries):
+            path = globs.literal_base(grant) if globs.has_wildcard(grant) else globs.unescape(grant).rstrip("/") or "/"
+            shared = _shared(path, real)
+            # what has no more in common than the way to the project is no near miss
+            if shared > len(paths.parts(config.workspace)) - 1 and (best is None or shared > best[0]):
+                best = (shared, _line(what, what.judged.resolution.origin(f"{name}[{index}]")[0]))
+    return best[1] if best is not None else None
+
+
+def _shared(one: str, other: str) -> int:
+    count = 0
+    for left, right in zip(paths.parts(one), paths.parts(other), strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
+def _by(what: Explained, operation: Operation) -> JSON:
+    origins = what.judged.resolution.origin(what.first_name(operation.origin.field))
+    return _line(what, origins[0]) if origins else _because(operation.origin.reason)
+
+
+def _line(what: Explained, entry: Entry) -> JSON:
+    return {
+        "path": dotted(entry.path),
+        "value": entry.text,
+        "file": what.document.file,
+        "line": locate(what.document, entry.path).line,
+    }
+
+
+def _because(reason: str) -> JSON:
+    return {"reason": reason, "file": None, "line": None}

@@ -1,0 +1,247 @@
+"""Warnings about a block that can be granted and probably does not do what was meant; pure.
+
+Each looks at the plan that was made of the block, so that a warning and a run never disagree.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox.base import globs, paths
+from sandbox.base.host_facts import Kind
+from sandbox.request.credentials import STORES, SYSTEM
+from vxconf.diagnostics.diagnostic import quoted
+from vxconf.validate.finding import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from sandbox.base.host_facts import Files
+    from sandbox.request.build import Request
+    from vxconf.diagnostics.diagnostic import Diagnostic
+    from vxconf.document.parse import Document
+    from vxconf.resolve.judge_block import Judged
+    from vxconf.resolve.task_model import Entry, SandboxModel
+#: Entries of a block that are told to be covered.
+_TOLD = 20
+#: Names below a directory from which on serving it by name is worth a word.
+LARGE = 1_000
+
+
+def cautions(
+    block: SandboxModel,
+    judged: Judged,
+    document: Document,
+    *,
+    files: Files,
+    stores: Collection[str],
+    is_made: Callable[[str], bool],
+) -> tuple[Diagnostic, ...]:
+    """The warnings of one block.
+
+    Args:
+        block: what the file says.
+        judged: what became of it.
+        document: the file it stands in, for places.
+        files: the host's file system.
+        stores: where credentials may be, as `store_places` gives it.
+        is_made: whether a task of the workspace makes a path, so that it may well be missing now.
+    """
+    inert = frozenset(judged.inert)
+    found = [
+        *_naming_nothing(judged, inert, files, is_made),
+        *_covered(block, judged, document, inert),
+        *_outside(judged),
+        *_opening_stores(judged, stores),
+        *_large_by_name(judged, files),
+    ]
+    return tuple(
+        Finding(
+            code=code, path=entry.path, message=f"{_field(entry)} {quoted(entry.text)} {what}", help=remedy
+        ).diagnose(document)
+        for code, entry, what, remedy in found
+    )
+
+
+_Found = tuple[str, "Entry", str, str]
+
+
+def _naming_nothing(
+    judged: Judged, inert: Collection[str], files: Files, is_made: Callable[[str], bool]
+) -> Iterator[_Found]:
+    # an entry with braces names something as soon as one of its alternatives does
+    alternatives: dict[Entry, list[str]] = {}
+    for field, entries in judged.resolution.origins:
+        if field.startswith("allowRead["):
+            for entry in entries:
+                alternatives.setdefault(entry, []).append(field)
+    for entry, fields in alternatives.items():
+        if not all(field in inert for field in fields):
+            continue
+        grants = [_grant_at(judged, field) for field in fields]
+        if any(is_made(_place(grant)) for grant in grants):
+            continue
+        patterns = all(map(globs.has_wildcard, grants))
+        if not patterns and all(grant.endswith("/") and files.kind(_place(grant)) is Kind.FILE for grant in grants):
+            remedy = f"write it without the slash: {quoted(entry.text.rstrip('/'))}"
+            yield "VX407", entry, "names a directory, and there is a file", remedy
+            continue
+        what = ("VX403", "matches") if patterns else ("VX407", "names")
+        yield what[0], entry, f"{what[1]} nothing now", _not_understood(entry.text)
+
+
+def _not_understood(text: str) -> str:
+    """What to do about an entry that names nothing: it may be written as another tool wants it."""
+    if text.startswith("$") or "${" in text:
+        return 'variables are not expanded here: write the path itself, or "~/" for home'
+    if text.startswith("~"):
+        return 'only "~/" stands for a home, and no other user\'s: write the path itself'
+    if text.startswith("!"):
+        return 'no entry takes another back: list what is granted, or write "./!" for a name that begins so'
+    if text[1:3] in {":/", ":\\"} and text[0].isalpha():
+        return "there are no drives here: an absolute path begins with /"
+    if "\\" in text:
+        return "write / between names: a backslash has the character behind it taken literally"
+    return "check the spelling, or make it before the task starts"
+
+
+def _covered(block: SandboxModel, judged: Judged, document: Document, inert: Collection[str]) -> Iterator[_Found]:
+    config, resolution = judged.resolution.config, judged.resolution
+    reads = [(f"allowRead[{i}]", grant) for i, grant in enumerate(config.allow_read)]
+    writes = [(f"allowWrite[{i}]", grant) for i, grant in enumerate(config.allow_write)]
+    for field, _ in (*reads, *writes):
+        first, *others = resolution.origin(field)
+        for entry in others:
+            if entry.text == first.text or not globs.expand_braces(entry.text)[1:]:
+                yield "VX404", entry, f"means the same as {quoted(first.text)} before it", "remove one of the two"
+    covers = _covers(judged, reads, writes, inert)
+    if not covers:
+        return
+    from vxconf.lint.redundant_entries import Needless
+
+    needless, told = Needless(block, judged, document), 0
+    for entry, cover in covers:
+        # a plan is asked for each, and who was told so often looks at the rest himself
+        if told < _TOLD and needless(entry):
+            told += 1
+            what = f"is already covered by {_field(cover)} {quoted(cover.text)}"
+            yield "VX404", entry, what, "remove it, or narrow the other"
+
+
+_Grants = list[tuple[str, str]]
+
+
+def _covers(judged: Judged, reads: _Grants, writes: _Grants, inert: Collection[str]) -> tuple[tuple[Entry, Entry], ...]:
+    """Entries that seem to be covered, each with one that seems to cover it."""
+    walls, origins = _walls(judged.bare), dict(judged.resolution.origins)
+    found: dict[Entry, list[Entry | None]] = {}
+    for mine, wider in ((reads, (*reads, *writes)), (writes, writes)):
+        holders = [
+            (_literal(grant), grant, origins[field][0])
+            for field, grant in wider
+            if grant.endswith("/") and field not in inert and not globs.has_wildcard(grant)
+        ]
+        if not holders:
+            continue
+        for field, grant in mine:
+            entry, path = origins[field][0], _place(grant)
+            above = (
+                cover
+                for directory, holder, cover in holders
+                if paths.at_or_under(path, directory)
+                and holder != grant
+                and cover.path != entry.path
+                # a grant naming a wall, or something in one, opens what the one above it does not
+                and not any(paths.at_or_under(path, wall) and paths.under(wall, directory) for wall in walls)
+            )
+            # of an entry with braces every alternative has to be covered
+            found.setdefault(entry, []).append(next(above, None) if field not in inert else None)
+    return tuple((entry, covers[0]) for entry, covers in found.items() if covers[0] is not None and all(covers))
+
+
+def _outside(judged: Judged) -> Iterator[_Found]:
+    """Read grants that hold the workspace: they stop at its root, and around it all may be read anyway."""
+    request = judged.bare
+    if request is None or request.config.hermetic:
+        return
+    root = request.workspace_root
+    around = [wall.path for wall in request.around]
+    for index, grant in enumerate(judged.resolution.config.allow_read):
+        place = _literal(grant) if not globs.has_wildcard(grant) else root
+        if paths.under(root, place) and not any(paths.at_or_under(place, wall) for wall in around):
+            entry = judged.resolution.origin(f"allowRead[{index}]")[0]
+            what = f"does not reach into the workspace {root}, and what is outside may be read anyway"
+            yield "VX415", entry, what, 'grant what the task needs of the workspace, such as "." for its project'
+
+
+def store_places(home: str, files: Files) -> frozenset[str]:
+    """Every place below home where a credential store is or would be, and where it really is."""
+    places = {*(paths.join(home, store) for store in STORES), *SYSTEM}
+    return frozenset(places | {paths.canonical(place, files) for place in places})
+
+
+def _opening_stores(judged: Judged, stores: Collection[str]) -> Iterator[_Found]:
+    config = judged.resolution.config
+    for name, grants in (("allowRead", config.allow_read), ("allowWrite", config.allow_write)):
+        for index, grant in enumerate(grants):
+            path = _place(grant)
+            above = (place for place in (path, *paths.parents(path)) if place in stores)
+            store = next(above, None)
+            if store is not None:
+                entry = judged.resolution.origin(f"{name}[{index}]")[0]
+                yield (
+                    "VX405",
+                    entry,
+                    f"opens the credential store {store}",
+                    "leave it out unless the task needs the keys",
+                )
+
+
+def _large_by_name(judged: Judged, files: Files) -> Iterator[_Found]:
+    config = judged.resolution.config
+    for index, grant in enumerate(config.allow_write):
+        if grant.endswith("/") or globs.has_wildcard(grant) or not _is_large(_literal(grant), files):
+            continue
+        entry = judged.resolution.origin(f"allowWrite[{index}]")[0]
+        what = f"grants a directory of more than {LARGE} files by name, each call on it served by another process"
+        remedy = f"write {quoted(entry.text + '/')} for native speed, unless the task removes the directory itself"
+        yield "VX406", entry, what, remedy
+
+
+def _is_large(directory: str, files: Files) -> bool:
+    todo, seen = [directory] if files.kind(directory) is Kind.DIRECTORY else [], 0
+    while todo and seen <= LARGE:
+        here = todo.pop()
+        names = files.entries(here)
+        seen += len(names)
+        if seen <= LARGE:
+            todo += (path for name in names if files.kind(path := paths.join(here, name)) is Kind.DIRECTORY)
+    return seen > LARGE
+
+
+def _walls(request: Request | None) -> tuple[str, ...]:
+    """Where a grant from above stops."""
+    if request is None:
+        return ()
+    closed = (*request.walls, *request.stores, *request.around)
+    return (request.workspace_root, request.facts.temp_root, *(wall.path for wall in closed))
+
+
+def _grant_at(judged: Judged, field: str) -> str:
+    name, _, index = field.rstrip("]").partition("[")
+    config = judged.resolution.config
+    return (config.allow_read if name == "allowRead" else config.allow_write)[int(index)]
+
+
+def _place(grant: str) -> str:
+    """The path a grant names, or the directory a pattern begins in."""
+    return globs.literal_base(grant) if globs.has_wildcard(grant) else _literal(grant)
+
+
+def _literal(grant: str) -> str:
+    return globs.unescape(grant).rstrip("/") or "/"
+
+
+def _field(entry: Entry) -> str:
+    """`allow.read` of an entry's path, the block left out."""
+    return ".".join(str(part) for part in entry.path[-3:-1])

@@ -1,0 +1,78 @@
+"""Whether an entry of a block could go and the task would have the same access to everything; pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox import light
+from sandbox.base import paths
+from sandbox.contract.errors import RequestRefused
+from sandbox.planning.linux_plan import plan
+from sandbox.planning.operations import Make, Name, Names
+from vxconf.resolve.judge_block import judge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.base.host_facts import Files
+    from sandbox.planning.plan import Plan
+    from sandbox.request.build import Request
+    from vxconf.document.parse import Document
+    from vxconf.resolve.judge_block import Judged
+    from vxconf.resolve.task_model import Entry, SandboxModel
+
+#: A name no plan places anything at: what holds for it holds for all that is not placed.
+_OTHER = "\x01"
+
+
+class Needless:
+    """Asks the plans of one block: the one it has, and the one it would have without an entry."""
+
+    def __init__(self, block: SandboxModel, judged: Judged, document: Document) -> None:
+        """Takes what the file says, what became of it, and the file."""
+        self._block = block
+        self._judged = judged
+        self._document = document
+        self._whole = _planned(judged.bare, judged.files)
+
+    def __call__(self, entry: Entry) -> bool:
+        """Whether nothing changes when an entry of `allow.read` or `allow.write` is removed."""
+        if self._whole is None:
+            return False
+        block, files = self._block, self._judged.files
+        rest = light.replace(
+            block,
+            read=tuple(one for one in block.read if one != entry),
+            write=tuple(one for one in block.write if one != entry),
+        )
+        left = _planned(judge(rest, self._document, self._judged.where).bare, files)
+        return left is not None and _same(self._whole, left, files)
+
+
+def _planned(request: Request | None, files: Files) -> Plan | None:
+    try:
+        return plan(request, files) if request is not None else None
+    except RequestRefused:
+        return None
+
+
+def _same(one: Plan, other: Plan, files: Files) -> bool:
+    """Whether two plans give the same access; each decides alike about all that lies between its places."""
+    if set(_by_name(one)) != set(_by_name(other)) or set(one.executed.kept) != set(other.executed.kept):
+        return False
+    placed = dict.fromkeys(
+        operation.path for operation in (*one.operations, *other.operations) if not isinstance(operation, Make)
+    )
+    return all(
+        one.access(path, files) == other.access(path, files)
+        for place in placed
+        for path in (place, paths.join(place, _OTHER))
+    )
+
+
+def _by_name(plan_: Plan) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    for operation in plan_.operations:
+        if isinstance(operation, Names):
+            yield operation.path, operation.pattern, operation.without
+        elif isinstance(operation, Name):
+            yield operation.path, "", ()

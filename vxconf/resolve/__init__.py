@@ -1,0 +1,1 @@
+"""From valid data to the frozen config of a task. Pure."""

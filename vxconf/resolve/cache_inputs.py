@@ -1,0 +1,84 @@
+"""Whether a task can see what its cache key holds: a file the key holds and no grant reaches is a wrong key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox.base import globs, paths
+from sandbox.base.host_facts import Kind
+from sandbox.contract import refusal_codes as refusals
+from sandbox.contract.errors import Refusal
+from sandbox.request import cache_key as keys
+from vxconf.resolve.judge_block import diagnose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.base.host_facts import Files
+    from sandbox.request.build import Request
+    from vxconf.diagnostics.diagnostic import Diagnostic, FieldPath
+    from vxconf.document.parse import Document
+    from vxconf.resolve.task_model import TaskModel
+
+
+def unread(request: Request, task: TaskModel, document: Document, files: Files) -> tuple[Diagnostic, ...]:
+    """One refusal for each entry of `cache.inputs.workspaceFiles` that takes a file no grant reaches."""
+    if task.cache is None:
+        return ()
+    entries = task.cache.input_workspace_files
+    root = request.workspace_root
+    back = globs.matcher(tree for entry in entries if entry.startswith("!") for tree in _trees(entry[1:], root))
+    found = []
+    for index, entry in enumerate(entries):
+        if entry.startswith("!"):
+            continue
+        path: FieldPath = (*task.path, "cache", "inputs", "workspaceFiles", index)
+        try:
+            for name in _files(entry, root, files):
+                if not back(paths.join(root, name)) and keys.keyed_outside_grants(request, (name,), files):
+                    found.append(diagnose(_hidden(name, request), path, document))
+                    break
+        except Refusal as refusal:
+            found.append(diagnose(refusal, path, document))
+    return tuple(found)
+
+
+def _hidden(name: str, request: Request) -> Refusal:
+    up = len(paths.parts(paths.relative(request.config.project, request.workspace_root)))
+    spelled = "/".join([".."] * up + [globs.escape(name)])
+    return Refusal(
+        f"the cache key holds {name}, which no grant lets the task read",
+        code=refusals.KEYED_UNREAD,
+        hint=f'add "{spelled}" to allow.read, or take it out of the key',
+    )
+
+
+def _trees(entry: str, root: str) -> Iterator[str]:
+    grant = globs.collapse(paths.join(globs.escape(root), entry))
+    yield grant
+    if not globs.has_wildcard(grant):
+        yield f"{grant.rstrip('/')}/"
+
+
+def _files(entry: str, root: str, files: Files) -> Iterator[str]:
+    """The files an entry takes, relative to the root; no directory below it is entered through a link."""
+    for alternative in globs.expand_braces(entry):
+        grant = paths.join(globs.escape(root), alternative)
+        # a pattern takes files; a path that is a directory takes all in it
+        deep = not globs.has_wildcard(globs.collapse(grant))
+        todo = [path for path in globs.expand(grant, files) if path != root or deep]
+        looked = 0
+        while todo:
+            path = todo.pop()
+            if files.kind(path) is not Kind.DIRECTORY:
+                yield paths.relative(path, root)
+            elif deep:
+                names = files.entries(path)
+                looked += len(names)
+                if looked > globs.MAX_ENTRIES:
+                    raise Refusal(
+                        f'"{entry}" takes more than {globs.MAX_ENTRIES} names',
+                        code=refusals.TOO_MUCH,
+                        hint="name a deeper directory",
+                    )
+                todo += (paths.join(path, name) for name in names)

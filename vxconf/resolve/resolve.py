@@ -1,0 +1,257 @@
+"""`SandboxModel` -> `ResolvedSandboxConfig`: every path absolute and canonical, each entry traced to its line.
+
+Pure: the file system is asked through `Files`. Braces first, then `~` and the project directory, then
+links; a directory ends in `/`, a pattern stays one. What cannot be granted is found by
+`sandbox.request.build` and the plan; refused here is only what is lost once a path is canonical: that a
+grant was spelled inside the project and lands outside, or that a link and not its text names what is kept closed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from sandbox.base import globs, paths
+from sandbox.base.host_facts import Kind
+from sandbox.contract.config import Ignore, Platform, ResolvedSandboxConfig
+from sandbox.contract.errors import Refusal
+from sandbox.light import dataclass
+from sandbox.request import credentials as stores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from sandbox.base.host_facts import Files
+    from vxconf.resolve.task_model import Entries, Entry, FieldPath, SandboxModel
+
+LEAVES_PROJECT = "VX301"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A refusal and the place of the file it is about."""
+
+    path: FieldPath
+    refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """A resolved block.
+
+    Attributes:
+        origins: for each grant of the config, such as `allowRead[0]`, the entries it comes from;
+            several when they mean the same.
+        links: the links grants are spelled through, each as its canonical place and its text.
+        refusals: what was refused on the way, in the order of the model; a refused entry is not in
+            the config.
+    """
+
+    config: ResolvedSandboxConfig
+    origins: tuple[tuple[str, Entries], ...]
+    links: tuple[tuple[str, str], ...]
+    refusals: tuple[Refused, ...]
+
+    def origin(self, field: str) -> Entries:
+        """The entries a field of the config comes from; none for one that is implied."""
+        return next((entries for name, entries in self.origins if name == field), ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Where a block is resolved.
+
+    Attributes:
+        workspace, project, home: canonical directories.
+    """
+
+    platform: Platform
+    workspace: str
+    project: str
+    home: str
+    files: Files
+
+
+def resolve(block: SandboxModel, where: Surroundings) -> Resolution:
+    """The frozen config of one sandbox block."""
+    return _Resolver(where).run(block)
+
+
+class _Resolver:
+    def __init__(self, where: Surroundings) -> None:
+        self._where = where
+        self._origins: list[tuple[str, Entries]] = []
+        self._links: dict[str, str] = {}
+        self._refusals: list[Refused] = []
+
+    def run(self, block: SandboxModel) -> Resolution:
+        where = self._where
+        config = ResolvedSandboxConfig(
+            platform=where.platform,
+            workspace=where.workspace,
+            project=where.project,
+            allow_read=self._list("allowRead", block.read, self._read),
+            allow_write=self._list("allowWrite", block.write, self._write),
+            network=self._all_or_list("network", block.network, _verbatim),
+            deny_network=self._list("denyNetwork", block.deny_network, _verbatim),
+            system_info=self._list("systemInfo", block.system_info, _verbatim),
+            unix_sockets=self._all_or_list("unixSockets", block.unix_sockets, self._socket),
+            local_binding=_ports(block.local_binding),
+            mach_lookup=self._list("machLookup", block.mach_lookup, _verbatim),
+            pty=block.pty,
+            git_config=block.git_config,
+            weaker_when_nested=block.weaker_when_nested,
+            weaker_network_isolation=block.weaker_network_isolation,
+            hermetic=block.hermetic,
+            ignore=Ignore(
+                read=self._list("ignore.read", block.ignore_read, self._ignored),
+                write=self._list("ignore.write", block.ignore_write, self._ignored),
+                system_info=self._list("ignore.systemInfo", block.ignore_system_info, _verbatim),
+                network=self._list("ignore.network", block.ignore_network, _verbatim),
+            ),
+        )
+        return Resolution(
+            config=config,
+            origins=tuple(self._origins),
+            links=tuple(sorted(self._links.items())),
+            refusals=tuple(self._refusals),
+        )
+
+    def _all_or_list(
+        self, field: str, value: Literal[True] | Entries | None, one: Callable[[str], Iterable[str]]
+    ) -> Literal[True] | tuple[str, ...] | None:
+        return value if value is None or value is True else self._list(field, value, one)
+
+    def _list(self, field: str, entries: Entries, one: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
+        """Each entry resolved; the first of equal results keeps its place."""
+        if not entries:
+            return ()
+        found: dict[str, list[Entry]] = {}
+        for entry in entries:
+            try:
+                results = tuple(one(entry.text))
+            except Refusal as refusal:
+                self._refusals.append(Refused(path=entry.path, refusal=refusal))
+                continue
+            for result in results:
+                origins = found.setdefault(result, [])
+                if entry not in origins:
+                    origins.append(entry)
+        for index, origins in enumerate(found.values()):
+            self._origins.append((f"{field}[{index}]", tuple(origins)))
+        return tuple(found)
+
+    def _read(self, text: str) -> Iterable[str]:
+        for grant in globs.expand_braces(text):
+            anchored = self._anchored(grant)
+            path = _literal_part(anchored)
+            self._hold_closed(text, path)
+            self._note_links(path)
+            yield self._grant(anchored, lambda _real, kind: kind is Kind.DIRECTORY)
+
+    def _write(self, text: str) -> Iterable[str]:
+        for grant in globs.expand_braces(text):
+            anchored = self._anchored(grant)
+            path = _literal_part(anchored)
+            self._hold_inside("write", text, grant, path)
+            self._note_links(path)
+            yield self._grant(anchored, self._is_outside_directory)
+
+    def _ignored(self, text: str) -> Iterable[str]:
+        # what is ignored need not exist and is compared, never opened: no directory is read into it
+        for grant in globs.expand_braces(text):
+            yield self._grant(self._anchored(grant), lambda _real, _kind: False)
+
+    def _socket(self, text: str) -> Iterable[str]:
+        # a socket is a path and no pattern: the rules have seen to that
+        anchored = self._anchored(text)
+        self._hold_inside("unixSockets", text, "", _literal_part(anchored))
+        yield paths.canonical(globs.unescape(anchored), self._where.files)
+
+    def _is_outside_directory(self, real: str, kind: Kind | None) -> bool:
+        """Whether a write grant is a directory whatever its spelling; inside the project it may be a name."""
+        return kind is Kind.DIRECTORY and not paths.at_or_under(real, self._where.project)
+
+    def _anchored(self, grant: str) -> str:
+        if grant == "~" or grant.startswith("~/"):
+            return globs.escape(self._where.home) + grant[1:]
+        if grant.startswith("/"):
+            return grant
+        return paths.join(globs.escape(self._where.project), grant)
+
+    def _grant(self, anchored: str, is_directory: Callable[[str, Kind | None], bool]) -> str:
+        grant = globs.collapse(anchored)
+        files = self._where.files
+        if globs.has_wildcard(grant):
+            base, rest = _at_first_wildcard(grant)
+            return paths.join(globs.escape(paths.canonical(base, files)), rest)
+        path = globs.unescape(grant)
+        real = paths.canonical(path, files)
+        if real != "/" and (_ends_as_directory(path) or is_directory(real, files.kind(real))):
+            return globs.escape(real) + "/"
+        return globs.escape(real)
+
+    def _note_links(self, path: str) -> None:
+        found = paths.links_on(path, self._where.files)
+        if found:
+            self._links.update(found)
+
+    def _hold_inside(self, field: str, text: str, grant: str, path: str) -> None:
+        """Refuses an entry spelled inside the project that lands outside; a grant spelled from elsewhere is on purpose.
+
+        Raises:
+            Refusal: `VX301`.
+        """
+        if grant == "~" or grant.startswith(("/", "~/")):
+            return
+        project = self._where.project
+        real = paths.canonical(path, self._where.files)
+        if paths.at_or_under(paths.normal(path), project) and not paths.at_or_under(real, project):
+            place = globs.escape(real) + ("/" if field == "write" else "")
+            raise Refusal(
+                f'allow.{field} "{text}" leads through a link out of the project, to {real}',
+                code=LEAVES_PROJECT,
+                hint=f'grant the place itself, "{place}", or take the link away',
+            )
+
+    def _hold_closed(self, text: str, path: str) -> None:
+        """Refuses a read grant that a link leads into what only a grant of its own name opens.
+
+        Raises:
+            Refusal: `VX301`.
+        """
+        where = self._where
+        path = paths.normal(path)
+        real = paths.canonical(path, where.files)
+        closed = stores.led_into(path, real, home=where.home, workspace=where.workspace, files=where.files)
+        if closed:
+            raise Refusal(
+                f'allow.read "{text}" leads through a link into {closed}',
+                code=LEAVES_PROJECT,
+                hint=f'grant the place itself, "{globs.escape(real)}", or take the link away',
+            )
+
+
+def _verbatim(text: str) -> Iterable[str]:
+    return (text,)
+
+
+def _ports(value: bool | tuple[int, ...]) -> bool | tuple[int, ...]:
+    return value if isinstance(value, bool) else tuple(dict.fromkeys(value))
+
+
+def _ends_as_directory(path: str) -> bool:
+    return path.endswith(("/", "/.", "/.."))
+
+
+def _literal_part(grant: str) -> str:
+    """The unescaped path of a literal, or what comes before a pattern's first wildcard."""
+    collapsed = globs.collapse(grant)
+    return _at_first_wildcard(collapsed)[0] if globs.has_wildcard(collapsed) else globs.unescape(collapsed)
+
+
+def _at_first_wildcard(grant: str) -> tuple[str, str]:
+    """The unescaped directory before a pattern's first wildcard, and the pattern from there on."""
+    components = grant.split("/")
+    index = next(i for i, component in enumerate(components) if globs.has_wildcard(component))
+    rest = [part for part in components[index:-1] if part not in {"", "."}]
+    return globs.unescape("/".join(components[:index])) or "/", "/".join((*rest, components[-1]))

@@ -1,0 +1,1 @@
+"""Running tasks: their order, their report, their fix."""

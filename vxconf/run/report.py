@@ -1,0 +1,149 @@
+"""What became of a run: the JSON of the contract, and the report for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vxconf.diagnostics.diagnostic import dotted, quoted
+from vxconf.diagnostics.render import printable
+from vxconf.document.spans import locate
+from vxconf.edit.add_entries import additions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sandbox.contract.results import Fix, FixPaths, RunResult
+    from vxconf.edit.add_entries import Change
+    from vxconf.workspace.task import Task
+
+
+def as_dict(result: RunResult, *, task: str) -> dict[str, Any]:
+    """A result as the JSON value of the contract."""
+    protections = result.protections
+    return {
+        "task": task,
+        "sandboxed": result.sandboxed,
+        "exitCode": result.exit_code,
+        "commandExitCode": result.command_exit_code,
+        "signal": result.signal,
+        "timedOut": result.timed_out,
+        "started": result.started,
+        "durationMs": result.duration_ms,
+        "cpuMs": result.cpu_ms,
+        "peakRssBytes": result.peak_rss_bytes,
+        "observer": result.observer,
+        "trace": result.trace,
+        "traceReason": result.trace_reason,
+        "protections": {
+            "filesystem": protections.filesystem,
+            "network": protections.network,
+            "sockets": protections.sockets,
+            "observer": protections.observer,
+            "processes": protections.processes,
+        },
+        "violations": [
+            {
+                "kind": violation.kind,
+                "operation": violation.operation,
+                "target": violation.target,
+                "path": violation.path,
+                "errno": violation.errno,
+                "line": violation.line,
+                "class": violation.class_,
+            }
+            for violation in result.violations
+        ],
+        "hints": [{"line": hint.line, "class": hint.class_} for hint in result.hints],
+        "fix": _fix(result.fix) if result.fix is not None else None,
+        "refusals": [engine_refusal(refusal) for refusal in result.refusals],
+    }
+
+
+def engine_refusal(refusal: str) -> dict[str, Any]:
+    """A refusal that has no place in a file, shaped as a diagnostic."""
+    message, _, hint = refusal.partition("\nhint: ")
+    return {
+        "code": None,
+        "severity": "error",
+        "file": None,
+        "line": None,
+        "column": None,
+        "endLine": None,
+        "endColumn": None,
+        "path": "",
+        "message": message,
+        "help": hint,
+        "platform": None,
+    }
+
+
+def report(result: RunResult, task: Task, *, suggest: bool = True) -> str:
+    """What people are told after the command's own output; empty for a plain pass.
+
+    Args:
+        result: of the task.
+        task: what was run.
+        suggest: whether the lines to add are told.
+    """
+    return "".join(f"{printable(line)}\n" for line in _lines(result, task, suggest=suggest))
+
+
+def changed(changes: Iterable[Change]) -> str:
+    """What was written into a task's file."""
+    lines = (f"{c.file}:{c.line}: added {quoted(c.entry)} to {c.path}{_whole(c.path, (c.entry,))}" for c in changes)
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _lines(result: RunResult, task: Task, *, suggest: bool) -> Iterator[str]:
+    for refusal in result.refusals:
+        message, _, hint = refusal.partition("\nhint: ")
+        yield f"error: {message}"
+        if hint:
+            yield f"  help: {hint}"
+    if not result.started:
+        yield f"{task.id} was not run"
+    if result.violations:
+        count = len(result.violations)
+        failed = ", so the task fails" if result.command_exit_code == 0 else ""
+        yield f"{task.id}: {count} violation{'' if count == 1 else 's'}{failed}"
+        yield from (f"  {violation.line} [{violation.class_}]" for violation in result.violations)
+    yield from (f"hint: {hint.line}" for hint in result.hints)
+    if result.fix is not None:
+        if suggest:
+            yield from _suggestions(result.fix, task)
+        yield from (f"never suggested: {path} holds credentials" for path in result.fix.withheld)
+    if result.timed_out:
+        yield f"{task.id} was ended: it ran out of time"
+    if result.started and result.sandboxed and result.trace != "complete":
+        yield f"not everything it did was seen: {result.trace_reason}"
+
+
+def _suggestions(fix: Fix, task: Task) -> Iterator[str]:
+    loaded = task.project.loaded
+    if loaded is None or loaded.document is None or task.model is None:
+        return
+    for path, entries in additions(task.model, fix).items():
+        line = locate(loaded.document, path).line
+        added = ", ".join(map(quoted, entries))
+        yield f"{loaded.file}:{line}: add {added} to {dotted(path)}{_whole(dotted(path), entries)}"
+
+
+def _whole(path: str, entries: Iterable[str]) -> str:
+    """Said of grants that open more than was asked for."""
+    wide = [quoted(entry) for entry in entries if entry.endswith("/")]
+    if not wide or path.split(".")[-2] != "allow":
+        return ""
+    return f", where {' and '.join(wide)} open{'s' if len(wide) == 1 else ''} everything below"
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    return {
+        "allow": _paths(fix.allow),
+        "ignore": _paths(fix.ignore),
+        "inputs": {"files": list(fix.inputs.files), "workspaceFiles": list(fix.inputs.workspace_files)},
+        "withheld": list(fix.withheld),
+    }
+
+
+def _paths(paths: FixPaths) -> dict[str, list[str]]:
+    return {"read": list(paths.read), "write": list(paths.write), "network": list(paths.network)}

@@ -1,0 +1,179 @@
+"""EFFECT: a task without a block: the plain command in the environment the file declares, and nothing around it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from sandbox.base.environment import TEMPORARY, task_environment
+from sandbox.contract.results import RunResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+
+    from vxconf.resolve.task_model import Exec
+    from vxconf.workspace.task import Task
+
+_GRACE = 5.0
+_NOT_STARTED, _TIMED_OUT = 125, 124
+
+
+def run(
+    task: Task,
+    what: Exec,
+    args: list[str],
+    *,
+    stdout: int,
+    timeout: float | None,
+    stderr: int | None = None,
+    beside_others: Callable[[int], AbstractContextManager[None]] | None = None,
+) -> RunResult:
+    """Runs the command to its end, its output going where ours goes.
+
+    Args:
+        task: whose directory it runs in.
+        what: its command and environment.
+        args: appended to the command, each quoted.
+        stdout: the descriptor its output goes to.
+        timeout: seconds, counted from its start.
+        stderr: the descriptor its errors go to, ours when absent.
+        beside_others: given the number of its process group, around its life: it reads nothing, and our signals are for
+            somebody else to pass on.
+    """
+    command = " ".join((what.command, *map(shlex.quote, args)))
+    # in the foreground of a terminal it stays in our group, or it could not read from there
+    own_group = beside_others is not None or not os.isatty(0)
+    begun = time.monotonic()
+    watch = _Watch(timeout, own_group=own_group, hears=beside_others is None)
+    with watch:
+        try:
+            child = subprocess.Popen(
+                ("/bin/sh", "-c", command),
+                cwd=task.project.directory,
+                env=environment(task, what, os.environ),
+                stdin=None if beside_others is None else subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                process_group=0 if own_group else None,
+            )
+        except OSError as fault:
+            reason = f"the command could not be started: {(fault.strerror or str(fault)).lower()}"
+            return RunResult(sandboxed=False, exit_code=_NOT_STARTED, refusals=(reason,))
+        watch.over(child.pid)
+        with contextlib.nullcontext() if beside_others is None else beside_others(child.pid):
+            _, status, usage = os.wait4(child.pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    child.returncode = code
+    own = code if code >= 0 else 128 - code
+    return RunResult(
+        sandboxed=False,
+        exit_code=_TIMED_OUT if watch.timed_out else own,
+        command_exit_code=own,
+        signal=_name(-code) if code < 0 else None,
+        timed_out=watch.timed_out,
+        started=True,
+        duration_ms=(time.monotonic() - begun) * 1000,
+        cpu_ms=(usage.ru_utime + usage.ru_stime) * 1000,
+        # kibibytes everywhere but on macOS
+        peak_rss_bytes=usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        trace_reason="the task has no sandbox block",
+    )
+
+
+def environment(task: Task, what: Exec, host: Mapping[str, str]) -> dict[str, str]:
+    """The variables a sandboxed task would get, but for the temporary directories, which stay the host's."""
+    found = task_environment(
+        host,
+        define=dict(what.define),
+        pass_through=what.pass_through,
+        project=task.project.directory,
+        workspace=task.project.workspace.root,
+        temp="",
+    )
+    own = {**host, **dict(what.define)}
+    for name in TEMPORARY:
+        found.pop(name, None)
+        if name in own:
+            found[name] = own[name]
+    return found
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"SIG{number}"
+
+
+class _Watch:
+    """Hands our signals on to a child, and ends it when its time is over.
+
+    It stands before the child does: a signal that comes in between is kept for it.
+    """
+
+    def __init__(self, timeout: float | None, *, own_group: bool, hears: bool) -> None:
+        self.timed_out = False
+        self._hears = hears
+        self._own_group = own_group
+        self._pid: int | None = None
+        self._early: list[int] = []
+        self._timers = (
+            []
+            if timeout is None
+            else [
+                threading.Timer(timeout, self._expire, (signal.SIGTERM,)),
+                threading.Timer(timeout + _GRACE, self._expire, (signal.SIGKILL,)),
+            ]
+        )
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if self._hears else ():
+            # what the caller ignores, as nohup does, stays ignored
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._take)
+
+    def over(self, pid: int) -> None:
+        """The child runs: its time begins."""
+        self._pid = pid
+        for number in self._early:
+            self._send(number)
+        for timer in self._timers:
+            timer.daemon = True
+            timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _take(self, number: int, _frame: object) -> None:
+        if self._pid is None:
+            self._early.append(number)
+        # a terminal has told the whole group already
+        elif self._own_group or number != signal.SIGINT:
+            self._send(number)
+
+    def _expire(self, number: int) -> None:
+        self.timed_out = True
+        self._send(number)
+
+    def _send(self, number: int) -> None:
+        if self._pid is None:
+            return
+        try:
+            if self._own_group:
+                os.killpg(self._pid, number)
+            else:
+                os.kill(self._pid, number)
+        except (ProcessLookupError, PermissionError):
+            return

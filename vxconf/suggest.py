@@ -1,0 +1,42 @@
+"""Did you mean: the known name nearest to one that is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: A comparison's cost grows with the product of the lengths.
+_LONGEST = 64
+#: Comparisons a file may cost: 10,000 unknown names among 10,000 must not take minutes.
+_BUDGET = 20_000
+
+
+class Nearest:
+    """Finds the nearest of some names, for as many questions as its budget lasts."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = [name for name in names if len(name) <= _LONGEST]
+        self._folded = {fold(name): name for name in self.names}
+        self._left = _BUDGET
+
+    def to(self, wrong: str) -> str | None:
+        """The nearest name; one that differs in case, `_` and `-` alone first."""
+        if len(wrong) > _LONGEST:
+            return None
+        same = self._folded.get(fold(wrong))
+        if same is not None and same != wrong:
+            return same
+        if self._left < len(self.names):
+            return None
+        self._left -= len(self.names)
+        from difflib import get_close_matches
+
+        near = get_close_matches(wrong, [n for n in self.names if n != wrong], 1, 0.6)
+        return near[0] if near else None
+
+
+def fold(name: str) -> str:
+    """The name without what people confuse."""
+    return name.casefold().replace("_", "").replace("-", "")

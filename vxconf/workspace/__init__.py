@@ -1,0 +1,1 @@
+"""The workspace, its projects and its tasks, read from the file system."""

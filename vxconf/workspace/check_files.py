@@ -1,0 +1,249 @@
+"""What `check` finds: every problem of the files it is given, against the file system, in one pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox import light
+from vxconf.diagnostics.diagnostic import Diagnostic, Severity, dotted, in_order
+from vxconf.workspace.load_file import START, whole_file
+from vxconf.workspace.projects import TooManyDirectories
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sandbox.contract.config import Platform
+    from vxconf.diagnostics.diagnostic import Place
+    from vxconf.document.parse import Document
+    from vxconf.resolve.task_model import FieldPath, SandboxModel, TaskModel
+    from vxconf.workspace.references import Unknown
+    from vxconf.workspace.task import Task
+    from vxconf.workspace.workspace import Project, Workspace
+
+#: What `--platform all` stands for.
+PLATFORMS: tuple[Platform, ...] = ("linux", "macos")
+
+
+def check_workspace(workspace: Workspace, platforms: Iterable[Platform] = PLATFORMS) -> tuple[Diagnostic, ...]:
+    """Every problem of a workspace: its own, then file by file."""
+    found = list(workspace_diagnostics(workspace))
+    try:
+        projects = workspace.projects
+    except TooManyDirectories:
+        return tuple(found)
+    for project in projects:
+        found += check_project(project, platforms)
+    return tuple(found)
+
+
+def check_project(project: Project, platforms: Iterable[Platform] = PLATFORMS) -> tuple[Diagnostic, ...]:
+    """Every problem of one project's file, in file order."""
+    loaded = project.loaded
+    if loaded is None:
+        return ()
+    found = [d for d in loaded.diagnostics if d.platform is None or d.platform in platforms]
+    if loaded.document is not None and not _unusable(project.workspace):
+        # what is wrong with a text is said once, though the file system has a word for it too
+        said = {diagnostic.path for diagnostic in found if diagnostic.is_error}
+        # the blocks of one project nothing was said of, as they are written: tasks often have the same
+        quiet: set[str] = set()
+        for task in project.tasks:
+            if task.model is None:
+                continue
+            judged = list(_references(task, task.model, loaded.document))
+            block = task.model.exec.sandbox if task.model.exec is not None else None
+            if block is not None:
+                written = repr(loaded.document.data["tasks"][task.name]["exec"]["sandbox"])
+                if written not in quiet:
+                    of_block = list(_block(task, block, loaded.document, platforms))
+                    if not of_block:
+                        quiet.add(written)
+                    judged += of_block
+            found += [diagnostic for diagnostic in judged if diagnostic.path not in said]
+    return in_order(found)
+
+
+def workspace_diagnostics(workspace: Workspace) -> tuple[Diagnostic, ...]:
+    """What is wrong with the workspace as a whole."""
+    root, members = workspace.chosen_by, workspace.index.members
+    file = workspace.name_of(root.marker)
+    if root.problem:
+        remedy = "put the projects in a directory of their own, with .vx/workspace.toml in it"
+        return (whole_file("VX310", file, root.problem, remedy),)
+    if root.rule == "workspace.toml":
+        broken = _workspace_file(workspace, file)
+        if broken:
+            return broken
+    if members.problem:
+        return (whole_file(members.code, file, members.problem, members.help),)
+    try:
+        workspace.index.all()
+    except TooManyDirectories as fault:
+        message = f"{fault.directory} holds more directories than can be searched for projects"
+        return (whole_file("VX310", file, message, "mark a smaller workspace with .vx/workspace.toml"),)
+    return ()
+
+
+def unsandboxed(task: Task) -> Diagnostic:
+    """The refusal to resolve a task that has no block."""
+    loaded = task.project.loaded
+    file = loaded.file if loaded is not None else task.project.title
+    place = START
+    if loaded is not None and loaded.document is not None:
+        place = _locate(loaded.document, ("tasks", task.name))
+    return Diagnostic(
+        code="VX104",
+        severity=Severity.ERROR,
+        file=file,
+        place=place,
+        path=dotted(("tasks", task.name)),
+        message=f'task "{task.name}" has no sandbox block to resolve',
+        help="add exec.sandbox to it; an empty table is the baseline",
+    )
+
+
+def softened(diagnostic: Diagnostic) -> Diagnostic:
+    """A diagnostic as a check tells it: what is valid and only not enforced yet is no fault of the file."""
+    from vxconf.resolve.judge_block import not_yet
+
+    return light.replace(diagnostic, severity=Severity.WARNING) if not_yet(diagnostic) else diagnostic
+
+
+def _unusable(workspace: Workspace) -> bool:
+    """Whether no block of the workspace can be judged; told once, for the workspace."""
+    return bool(workspace.chosen_by.problem)
+
+
+def _block(task: Task, block: SandboxModel, document: Document, platforms: Iterable[Platform]) -> Iterator[Diagnostic]:
+    # the same grants are judged the same way everywhere: one platform stands for all
+    for platform in ("linux",) if "linux" in platforms else platforms:
+        try:
+            judged = task.judged(platform)
+        except TooManyDirectories:
+            return
+        if judged is None:
+            return
+        yield from map(softened, judged.refusals)
+        if _has_grants(block) and platform == "linux":
+            from vxconf.lint.grant_warnings import cautions
+
+            workspace = task.project.workspace
+            yield from cautions(
+                block,
+                judged,
+                document,
+                files=workspace.files,
+                stores=workspace.store_places,
+                is_made=lambda path: _is_made(task.project.workspace, path),
+            )
+        if _has_endpoints(block):
+            from vxconf.lint import network_warnings as cautions_network
+
+            yield from cautions_network.cautions(block, judged, document, files=task.project.workspace.files)
+    if block.network is True and listed(task.project.workspace) == ():
+        from vxconf.diagnostics.codes import CODES
+
+        path = (*block.path, "allow", "network")
+        yield Diagnostic(
+            code="VX402",
+            severity=CODES["VX402"].severity,
+            file=document.file,
+            place=_locate(document, path),
+            path=dotted(path),
+            message="allow.network is true, and no task of the workspace lists a host",
+            help="list the hosts the task needs",
+        )
+
+
+def _is_made(workspace: Workspace, path: str) -> bool:
+    """Whether a task of the project a path is in may write it, or names it as an output."""
+    from sandbox.base import paths
+
+    directory = workspace.index.enclosing(path)
+    if directory is None:
+        return False
+    places, above = workspace.project_at(directory).made
+    return path in above or path in places or any(holder in places for holder in paths.parents(path))
+
+
+def places_made(project: Project) -> Iterator[str]:
+    """Where each grant to write and each output pattern of a project begins, canonical or as it is spelled."""
+    from sandbox.base import globs, paths
+
+    directory = project.directory
+    for task in project.tasks:
+        judged, model = task.judged("linux"), task.model
+        written = judged.resolution.config.allow_write if judged is not None else ()
+        cache = model.cache if model is not None else None
+        made = [paths.join(globs.escape(directory), glob) for glob in (cache.output_files if cache is not None else ())]
+        for grant in map(globs.collapse, (*written, *made)):
+            yield globs.literal_base(grant) if globs.has_wildcard(grant) else globs.unescape(grant).rstrip("/") or "/"
+
+
+def _has_grants(block: SandboxModel) -> bool:
+    return bool(block.read or block.write)
+
+
+def _has_endpoints(block: SandboxModel) -> bool:
+    return bool(block.network or block.deny_network or block.unix_sockets)
+
+
+def listed(workspace: Workspace) -> tuple[str, ...] | None:
+    """The hosts the tasks of a workspace list, each once; `None` for a workspace too large to be searched."""
+    try:
+        tasks = workspace.tasks
+    except TooManyDirectories:
+        return None
+    blocks = (task.model.exec.sandbox for task in tasks if task.model is not None and task.model.exec is not None)
+    lists = (block.network for block in blocks if block is not None)
+    return tuple(
+        dict.fromkeys(entry.text for hosts in lists if hosts is not None and hosts is not True for entry in hosts)
+    )
+
+
+def _references(task: Task, model: TaskModel, document: Document) -> Iterator[Diagnostic]:
+    if not any("#" in reference for reference in model.depends_on):
+        return
+    from vxconf.workspace.references import Unknown
+
+    for index, reference in enumerate(model.depends_on):
+        if "#" not in reference:
+            continue
+        try:
+            other = task.project.workspace.asked(reference)
+            if other.project.task(other.name) is not None:
+                continue
+            message = "the file that would have this task is refused"
+            help_ = f"repair the task file of {other.project.title}"
+        except TooManyDirectories:
+            return
+        except Unknown as fault:
+            message, help_ = fault.message, _meant(fault)
+        path: FieldPath = (*model.path, "dependsOn", index)
+        yield Diagnostic(
+            code="VX312",
+            severity=Severity.ERROR,
+            file=document.file,
+            place=_locate(document, path),
+            path=dotted(path),
+            message=message,
+            help=help_,
+        )
+
+
+def _meant(fault: Unknown) -> str:
+    return f"did you mean {' or '.join(fault.near)}?" if fault.near else "check the spelling"
+
+
+def _workspace_file(workspace: Workspace, file: str) -> tuple[Diagnostic, ...]:
+    from vxconf.validate.validate import validate_workspace
+    from vxconf.workspace.load_file import read_document
+
+    document, problems = read_document(workspace.chosen_by.marker, file=file)
+    return problems if document is None else validate_workspace(document)
+
+
+def _locate(document: Document, path: FieldPath, *, key: bool = False) -> Place:
+    from vxconf.document.spans import locate
+
+    return locate(document, path, key=key)

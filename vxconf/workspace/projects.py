@@ -1,0 +1,170 @@
+"""Which directories of a workspace are projects, found without following a link.
+
+The walk skips hidden directories, `node_modules` and virtual environments, and stops at a bound: a
+project that was missed would be a wall that is missing, so past the bound the workspace is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from sandbox.light import cached_property
+from vxconf.workspace.members import Members, members
+from vxconf.workspace.root import CONFIG_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vxconf.workspace.root import Root
+
+#: Directories looked into per walk.
+BOUND = 200_000
+
+_TOML, _JSON = CONFIG_NAMES
+_SKIPPED = frozenset({"node_modules", "__pycache__"})
+
+
+class TooManyDirectories(Exception):
+    """The walk met its bound.
+
+    Attributes:
+        directory: where it began.
+    """
+
+    def __init__(self, directory: str) -> None:
+        super().__init__(directory)
+        self.directory = directory
+
+
+class Projects:
+    """The projects of one workspace; each part of it is walked at most once."""
+
+    def __init__(self, root: Root, *, bound: int = BOUND) -> None:
+        self._root = root
+        self._bound = bound
+        self._below: dict[str, tuple[str, ...]] = {}
+
+    @cached_property
+    def members(self) -> Members:
+        """What the workspace's own file says."""
+        return members(self._root)
+
+    def all(self) -> tuple[str, ...]:
+        """Every project, absolute and canonical, sorted; the root itself when it is one.
+
+        Raises:
+            TooManyDirectories: the workspace is larger than the bound.
+        """
+        root = self._root.path
+        below = self.below(root)
+        return (root, *below) if self._is_project(root, _names(root)) else below
+
+    def below(self, directory: str) -> tuple[str, ...]:
+        """The projects strictly inside a directory, sorted.
+
+        Raises:
+            TooManyDirectories: it is larger than the bound.
+        """
+        known = self._below.get(self._root.path)
+        if known is not None and directory != self._root.path:
+            if directory not in self._holders:
+                return ()
+            from bisect import bisect_left
+
+            prefix = directory + "/"
+            first = bisect_left(known, prefix)
+            return known[first : bisect_left(known, directory + "0", first)]  # "0" follows "/"
+        if directory not in self._below:
+            self._below[directory] = self._walk(directory)
+        return self._below[directory]
+
+    @cached_property
+    def _holders(self) -> frozenset[str]:
+        """Every directory above a project of the workspace, once its whole is walked."""
+        found: set[str] = set()
+        for directory in self._below[self._root.path]:
+            above = directory.rpartition("/")[0]
+            while above and above not in found:
+                found.add(above)
+                above = above.rpartition("/")[0]
+        return frozenset(found)
+
+    def is_project(self, directory: str) -> bool:
+        """Whether a canonical directory of the workspace is a project."""
+        root = self._root.path
+        inside = directory == root or directory.startswith(root + "/")
+        return inside and self._is_project(directory, _names(directory))
+
+    def enclosing(self, directory: str) -> str | None:
+        """The project a directory of the workspace is in, or `None`."""
+        root = self._root.path
+        while directory == root or directory.startswith(root + "/"):
+            if self._is_project(directory, _names(directory)):
+                return directory
+            directory = os.path.dirname(directory)
+        return None
+
+    def _walk(self, start: str) -> tuple[str, ...]:
+        found: list[str] = []
+        waiting = [start]
+        looked = 0
+        while waiting:
+            directory = waiting.pop()
+            looked += 1
+            if looked > self._bound:
+                raise TooManyDirectories(start)
+            try:
+                # read to its end it is closed
+                entries = list(os.scandir(directory))
+            except OSError:
+                # what cannot be listed holds no project anybody could use
+                continue
+            if directory != start:
+                names = [entry.name for entry in entries]
+                if "pyvenv.cfg" in names:
+                    continue
+                if self._is_project(directory, names):
+                    found.append(directory)
+            waiting += [
+                entry.path
+                for entry in entries
+                if entry.is_dir(follow_symlinks=False) and entry.name[0] != "." and entry.name not in _SKIPPED
+            ]
+        return tuple(sorted(found))
+
+    def _is_project(self, directory: str, names: list[str]) -> bool:
+        if _TOML in names or _JSON in names:
+            return True
+        manifest, root = self.members.manifest, self._root.path
+        if directory == root or (manifest and manifest not in names):
+            return False
+        # loading a matcher takes longer than the rest of a walk: most directories are too deep to be named
+        depth = directory.count("/") - root.count("/")
+        return (self._depths is None or depth in self._depths) and self._named(directory)
+
+    @cached_property
+    def _named(self) -> Callable[[str], bool]:
+        """Whether the workspace's globs name a directory; loads what matches globs."""
+        from sandbox.base.globs import escape, matcher
+
+        root = self._root.path
+        anchor = escape(root) + "/"
+        included = matcher(tuple(anchor + glob for glob in self.members.include))
+        excluded = matcher(tuple(anchor + glob for glob in self.members.exclude))
+        return lambda directory: included(directory) and not excluded(directory)
+
+    @cached_property
+    def _depths(self) -> frozenset[int] | None:
+        """How deep below the root a named directory can be; `None` for any depth."""
+        globs = self.members.include
+        if any("**" in glob or "{" in glob for glob in globs):
+            return None
+        return frozenset(glob.count("/") + 1 for glob in globs)
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
