@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# so spelled, a start-up path does not load `typing`
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from sandbox.contract.config import Ignore, ResolvedSandboxConfig
     from sandbox.contract.errors import NotStarted, Refusal, RequestRefused, SandboxError, Unavailable

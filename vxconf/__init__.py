@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-# so spelled, a start-up path does not load `typing`
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity
     from vxconf.workspace.references import Unknown

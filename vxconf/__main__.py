@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
-# so spelled, a start-up path does not load `typing`
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Never
 
@@ -57,14 +56,11 @@ def program() -> Never:
 
 def _carry_out(words: list[str]) -> int:
     from vxconf.cli import USAGE, Unwritten, UsageError, discard, dispatch, err, flush
-    from vxconf.cli.fastpath import check_arguments, defer, defer_for_check
-
-    defer("inspect")
+    from vxconf.cli.arguments import check_arguments
 
     try:
         arguments = check_arguments(words)
         if arguments is not None:
-            defer_for_check()
             status = dispatch("check", arguments)
         else:
             from vxconf.cli.app import carry_out

@@ -11,13 +11,14 @@ The two libraries behind this load when a grant has a brace or a wildcard, not b
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract import refusal_codes as refusals
 from sandbox.contract.errors import Refusal
-from sandbox.light import dataclass, lru_cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

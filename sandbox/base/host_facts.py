@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Protocol
-
-from sandbox.light import Enum, dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

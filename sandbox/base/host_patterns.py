@@ -11,8 +11,9 @@ as another spelling of an address (`0x7f.1`, `2130706433`, a trailing dot) is no
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sandbox.contract.errors import SandboxError
-from sandbox.light import dataclass
 
 # no regular expressions but for what is no pattern: a check of small files would load `re` for these alone
 _DIGITS = frozenset("0123456789")

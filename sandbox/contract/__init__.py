@@ -5,10 +5,11 @@ Results load when they are asked for: a program that only resolves configs has n
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sandbox.contract.config import VERSION, Ignore, Platform, Reach, ResolvedSandboxConfig
 from sandbox.contract.intents import Intent
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sandbox.contract.results import (
         Access,

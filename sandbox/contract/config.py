@@ -7,9 +7,9 @@ ends in `/`, a pattern stays a pattern, and a metacharacter that is meant litera
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Literal
-
-from sandbox.light import Enum, dataclass, field
 
 #: The version of the JSON form of every value in this file.
 VERSION = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.light import Enum
+from enum import Enum
 
 
 class Intent(Enum):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind, remembered
 from sandbox.contract import refusal_codes as refusals
 from sandbox.contract.errors import Refusal, RequestRefused
-from sandbox.light import dataclass, field
 from sandbox.request import credentials as stores
 from sandbox.request import network_grants as endpoints
 from sandbox.request import walls

@@ -9,11 +9,11 @@ Rule 3: a granted package's own `node_modules` is looked through in the same way
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
-from sandbox.light import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

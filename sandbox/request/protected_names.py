@@ -9,12 +9,12 @@ depth, is refused; and what was made all the same is taken away when the run end
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.intents import Intent
-from sandbox.light import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

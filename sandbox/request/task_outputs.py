@@ -7,13 +7,14 @@ link is: alone, what it leads to would be opened.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract import refusal_codes as refusals
 from sandbox.contract.errors import Refusal
-from sandbox.light import dataclass, lru_cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

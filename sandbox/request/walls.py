@@ -7,11 +7,11 @@ so is the rest of the checkouts it belongs to.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind, remembered
-from sandbox.light import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

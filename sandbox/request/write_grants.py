@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract import refusal_codes as refusals
 from sandbox.contract.errors import Refusal
-from sandbox.light import dataclass
 from sandbox.request.protected_names import named_below
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
-# so spelled, a start-up path does not load `typing`
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -5,7 +5,7 @@ The fast path parses from this table and typer's commands are built from it, so 
 
 from __future__ import annotations
 
-from sandbox.light import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,4 +174,25 @@ def parse(one: Command, words: list[str]) -> Arguments | None:
                 return None
             found[option.key] = value
     found[many.key] = rest
+    return found
+
+
+def check_arguments(words: list[str]) -> Arguments | None:
+    """The arguments of a plain `check`, `None` when typer has to look.
+
+    Args:
+        words: the command line without the program's name.
+    """
+    before: list[str] = []
+    rest = list(words)
+    while len(rest) > 1 and rest[0] == DIRECTORY.name:
+        before.append(rest[1])
+        del rest[:2]
+    check = command("check")
+    if not rest or rest[0] != "check" or check is None:
+        return None
+    found = parse(check, rest[1:])
+    if found is not None:
+        own = found[DIRECTORY.key]
+        found[DIRECTORY.key] = [*before, *([own] if isinstance(own, str) else [])]
     return found

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import marshal
 import os
+from typing import TYPE_CHECKING
 
-# so spelled, a start-up path does not load `typing`
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypeVar

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox.light import dataclass
 from vxconf.diagnostics.codes import Severity
 
 if TYPE_CHECKING:

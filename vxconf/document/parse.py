@@ -7,9 +7,9 @@ for the place of a fault once there is one.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Never
 
-from sandbox.light import dataclass, field
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Unreadable, quoted
 from vxconf.document import toml_subset as plain
 

@@ -6,7 +6,8 @@ reads it reads as that does; what it is not sure of, faults included, it does no
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
-from sandbox import light
 from sandbox.base import paths
 from sandbox.contract.errors import RequestRefused
 from sandbox.planning.linux_plan import plan
@@ -40,7 +40,7 @@ class Needless:
         if self._whole is None:
             return False
         block, files = self._block, self._judged.files
-        rest = light.replace(
+        rest = dataclasses.replace(
             block,
             read=tuple(one for one in block.read if one != entry),
             write=tuple(one for one in block.write if one != entry),

@@ -6,9 +6,10 @@ one mistake does not hide the next.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any
 
-from sandbox import light
 from sandbox.base import globs
 from sandbox.base.host_facts import Kind
 from sandbox.contract.config import Ignore, ResolvedSandboxConfig
@@ -69,7 +70,7 @@ _ATTRIBUTES = {
 }
 
 
-@light.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """What blocks of one project are judged against.
 
@@ -88,7 +89,7 @@ class Setting:
     facts: HostFacts
 
 
-@light.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
     """What a task's cache key folds of other tasks.
 
@@ -100,10 +101,10 @@ class Folded:
 
     keyed: frozenset[str] | None = None
     made: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    declared: Declared = light.field(default_factory=Declared)
+    declared: Declared = dataclasses.field(default_factory=Declared)
 
 
-@light.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Judged:
     """A block and what became of it.
 
@@ -127,7 +128,7 @@ class Judged:
         """The file system it was judged against."""
         return self.where.files
 
-    @light.cached_property
+    @functools.cached_property
     def request(self) -> Request | None:
         """Of what was not refused, whole, by the files it was judged against."""
         return self.request_now(self.where.files)
@@ -156,7 +157,7 @@ class Judged:
             declared=folded.declared,
         )
 
-    @light.cached_property
+    @functools.cached_property
     def plan(self) -> Plan | None:
         """How the request is carried out on Linux; `None` for a request of another platform, or for none."""
         if self.request is None or self.request.config.platform != "linux":
@@ -305,11 +306,11 @@ class _Trial:
             attribute = _ATTRIBUTES.get(name)
             if attribute is None:
                 if name.startswith("ignore") and self.config.ignore != Ignore():
-                    self.config = light.replace(self.config, ignore=Ignore())
+                    self.config = dataclasses.replace(self.config, ignore=Ignore())
                     changed = True
                 continue
             value: Any = getattr(self.config, attribute)
-            default = light.default(type(self.config), attribute)
+            default = next(field.default for field in dataclasses.fields(self.config) if field.name == attribute)
             new: Any = default
             if isinstance(value, tuple) and name not in fields:
                 gone = {int(field[len(name) + 1 : -1]) for field in fields if field.startswith(f"{name}[")}
@@ -317,7 +318,7 @@ class _Trial:
                 self._kept[name] = [first for now, first in enumerate(kept) if now not in gone]
                 new = tuple(entry for now, entry in enumerate(value) if now not in gone) or default
             if new != value:
-                self.config = light.replace(self.config, **{attribute: new})
+                self.config = dataclasses.replace(self.config, **{attribute: new})
                 changed = True
         return changed
 

@@ -8,13 +8,13 @@ grant was spelled inside the project and lands outside, or that a link and not i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.config import Ignore, Platform, ResolvedSandboxConfig
 from sandbox.contract.errors import Refusal
-from sandbox.light import dataclass
 from sandbox.request import credentials as stores
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ Tasks are sorted by name: the order of a file's keys is not part of its meaning.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
-
-from sandbox.light import dataclass
 
 #: Keys and indexes from the top of the file, such as `("tasks", "build", "exec", "sandbox", "allow", "read", 0)`.
 FieldPath = tuple[str | int, ...]

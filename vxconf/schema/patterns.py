@@ -5,7 +5,8 @@ To load `re` and compile three patterns takes longer than the whole check of a s
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -6,9 +6,9 @@ what is wrong alone. Validation changes nothing.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sandbox.light import replace
 from vxconf.diagnostics.diagnostic import in_order
 from vxconf.document.parse import deep_path, too_deep
 from vxconf.schema import _validator, _validator_workspace

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
-from sandbox import light
 from vxconf.diagnostics.diagnostic import Diagnostic, Severity, dotted, in_order
 from vxconf.workspace.load_file import START, whole_file
 from vxconf.workspace.projects import TooManyDirectories
@@ -106,7 +106,7 @@ def softened(diagnostic: Diagnostic) -> Diagnostic:
     """A diagnostic as a check tells it: what is valid and only not enforced yet is no fault of the file."""
     from vxconf.resolve.judge_block import not_yet
 
-    return light.replace(diagnostic, severity=Severity.WARNING) if not_yet(diagnostic) else diagnostic
+    return dataclasses.replace(diagnostic, severity=Severity.WARNING) if not_yet(diagnostic) else diagnostic
 
 
 def _unusable(workspace: Workspace) -> bool:

@@ -7,9 +7,9 @@ sees the whole file in one pass. A file with any error runs nothing.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox.light import dataclass
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity, Unreadable, dotted
 from vxconf.document.parse import Document, format_of, parse
 from vxconf.document.read_file import ReadError, TooLarge, read

@@ -7,9 +7,9 @@ its manifest is, as they do for the tool.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sandbox.light import dataclass
 from vxconf.document import toml_subset as plain
 from vxconf.document.read_file import ReadError, read
 

@@ -7,9 +7,9 @@ project that was missed would be a wall that is missing, so past the bound the w
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sandbox.light import cached_property
 from vxconf.workspace.members import Members, members
 from vxconf.workspace.root import CONFIG_NAMES
 

@@ -8,9 +8,9 @@ would hide the user's whole account from every task.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sandbox.light import dataclass
 from vxconf.document.read_file import ReadError, read
 
 if TYPE_CHECKING:

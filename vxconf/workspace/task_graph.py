@@ -6,9 +6,9 @@ its project holds, and what it depends on is not folded through it.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sandbox.light import cached_property
 from vxconf.workspace.manifests import dependencies, python_name
 from vxconf.workspace.projects import TooManyDirectories
 from vxconf.workspace.references import Unknown

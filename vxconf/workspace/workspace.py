@@ -7,10 +7,11 @@ load again to see what has changed.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sandbox.base import paths
-from sandbox.light import cached_property, replace
 from sandbox.machine.ask_facts import Snapshot, home_directory, host_facts
 from vxconf.workspace.load_file import Known, Loaded, config_file, load_file, unloaded
 from vxconf.workspace.projects import Projects

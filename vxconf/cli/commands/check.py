@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 from typing import TYPE_CHECKING
 
-from sandbox import light
 from sandbox.machine.ask_facts import home_directory
 from vxconf.cli import FOUND, OK, UsageError, err, is_coloured, out
 from vxconf.cli.workers import shared
@@ -129,7 +129,7 @@ class Checker:
             loaded = project.loaded = load_file(absolute, file=file)
         if loaded is not None and loaded.document is not None and loaded.document.file != file:
             # reported under the name the user gave it
-            project.loaded = light.replace(loaded, document=light.replace(loaded.document, file=file))
+            project.loaded = dataclasses.replace(loaded, document=dataclasses.replace(loaded.document, file=file))
         return project.loaded
 
     def _file(self, path: str) -> None:
@@ -221,7 +221,7 @@ def _diagnostic(plain: _Plain) -> Diagnostic:
 
 
 def _strict(diagnostic: Diagnostic) -> Diagnostic:
-    return light.replace(diagnostic, severity=Severity.ERROR)
+    return dataclasses.replace(diagnostic, severity=Severity.ERROR)
 
 
 def _print(form: str, found: list[Diagnostic], checker: Checker, errors: int) -> None:

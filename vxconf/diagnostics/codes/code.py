@@ -7,7 +7,9 @@ reused for something else.
 
 from __future__ import annotations
 
-from sandbox.light import StrEnum, dataclass
+from dataclasses import dataclass
+from enum import StrEnum
+
 from vxconf.diagnostics.codes.severity import Severity
 
 

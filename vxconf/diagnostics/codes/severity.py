@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.light import StrEnum
+from enum import StrEnum
 
 
 class Severity(StrEnum):
