@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
-from sandbox.contract import refusal_codes as refusals
+from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def expand_braces(grant: str) -> tuple[str, ...]:
     except bracex.ExpansionLimitException:
         raise Refusal(
             f'the braces of "{grant}" stand for more than {MAX_ALTERNATIVES} grants',
-            code=refusals.TOO_MUCH,
+            code=refusal_codes.TOO_MUCH,
             hint="grant the directory that holds them, with a trailing slash",
         ) from None
     return tuple(dict.fromkeys(_braces_escaped(alternative) for alternative in found))
@@ -333,6 +333,6 @@ class _Search:
         if self.looked > MAX_ENTRIES:
             raise Refusal(
                 f'pattern "{self.grant}" looks at more than {MAX_ENTRIES} directory entries',
-                code=refusals.TOO_MUCH,
+                code=refusal_codes.TOO_MUCH,
                 hint="start it in a deeper directory, or grant a directory with a trailing slash",
             )

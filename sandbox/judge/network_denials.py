@@ -6,14 +6,13 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING
 
-from sandbox.base import globs, paths
-from sandbox.base import known_sockets as sockets
+from sandbox.base import globs, known_sockets, paths
 from sandbox.base.host_patterns import PatternRefused, check_pattern, is_address
 from sandbox.contract.config import Ignore
 from sandbox.contract.results import Fix, Hint, Violation
 from sandbox.judge import spelling
 from sandbox.judge.ignore import Silence
-from sandbox.proxy.policy import address_guard as guard
+from sandbox.proxy.policy import address_guard
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class Connections:
         # of a missing one the answer is the host's own
         if not path or not access.exists or path in self._told or self._boundary.unjudged(path):
             return None
-        if sockets.asked_everywhere(path) or self._silence.covers("read", path):
+        if known_sockets.asked_everywhere(path) or self._silence.covers("read", path):
             return None
         self._told.add(path)
         self._sockets.append(path)
@@ -127,7 +126,7 @@ class Connections:
         return tuple(Hint(line=self._boundary.mask(note)) for note in notes)
 
     def _about(self, path: str) -> str:
-        shown, what = spelling.shown(path), sockets.control(path)
+        shown, what = spelling.shown(path), known_sockets.control(path)
         known = f"{shown} is {what}" if what else f"{shown} is a socket of the host's"
         entry = _entry(path, self._boundary)
         return f"{known}: allow.unixSockets = [{entry}] opens it" if entry else f"{known}, and no entry can name it"
@@ -158,7 +157,7 @@ def never_suggested(target: str) -> bool:
     if host in _METADATA or not is_address(host):
         return host in _METADATA
     try:
-        return guard.kind(host, frozenset()) not in {"", "a loopback address"}
+        return address_guard.kind(host, frozenset()) not in {"", "a loopback address"}
     except ValueError:  # colons, and yet no address
         return False
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.contract.intents import Intent
-from sandbox.judge import spelling
-from sandbox.judge import unstable_names as passing
+from sandbox.judge import spelling, unstable_names
 from sandbox.planning.operations import Bind, Name, Names
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def makes_anew(access: Access, boundary: Boundary) -> str | None:
     """The pattern for the names of a file each run makes under another one, `None` for a file that stays."""
     if access.exists and access.intent is not Intent.RENAME:
         return None
-    found = passing.pattern(paths.name(access.path))
+    found = unstable_names.pattern(paths.name(access.path))
     if found is None or boundary.declared.makes(access.path):
         return None
     return found

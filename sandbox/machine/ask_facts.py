@@ -7,8 +7,8 @@ import stat
 import sys
 
 from sandbox.base.host_facts import HostFacts, Kind
-from sandbox.proxy.io import library_path as libraries
-from sandbox.request import credentials as stores
+from sandbox.proxy.io import library_path
+from sandbox.request import credentials
 
 _KINDS = {stat.S_IFDIR: Kind.DIRECTORY, stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.LINK}
 
@@ -139,11 +139,11 @@ def host_facts() -> HostFacts:
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     interpreter = {sys.prefix, sys.base_prefix, os.path.dirname(sys.executable) or sys.prefix}
     own = (os.path.join(package, "sandbox"), os.path.join(package, "vxconf"))
-    protected = {os.path.realpath(path) for path in (*interpreter, *own, *libraries.protected())}
+    protected = {os.path.realpath(path) for path in (*interpreter, *own, *library_path.protected())}
     return HostFacts(
         platform="macos" if sys.platform == "darwin" else "linux",
         home=home_directory(),
         temp_root=temp_root(),
         protected=tuple(sorted(protected)),
-        secrets=tuple(path for path in stores.system(HostFiles()) if os.access(path, os.R_OK)),
+        secrets=tuple(path for path in credentials.system(HostFiles()) if os.access(path, os.R_OK)),
     )

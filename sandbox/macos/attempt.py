@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.macos import pty as leading
 from sandbox.macos.system_tools import NESTED_WORDS
-from sandbox.terminal import terminal_relay as terminals
+from sandbox.terminal import terminal_relay
 from sandbox.terminal.output_stream import Stream
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Attempt:
         self._on_start = on_start
         self._pty = pty
         self._caller = caller
-        self._terminal: terminals.Terminal | None = None
+        self._terminal: terminal_relay.Terminal | None = None
         self._lock = threading.RLock()
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
@@ -124,7 +124,7 @@ class Attempt:
                 return
             own = self._process.pid
             front = (self._terminal.foreground() if self._terminal is not None else 0) or own
-            for group in {front} if number in terminals.FROM_THE_KEYBOARD else {own, front}:
+            for group in {front} if number in terminal_relay.FROM_THE_KEYBOARD else {own, front}:
                 self._send(group, number)
 
     def run(self) -> Ended:
@@ -143,7 +143,7 @@ class Attempt:
             try:
                 if self._on_start is not None:
                     self._on_start(process.pid)
-                with terminals.raw(self._caller if self._pty and self._caller == self._stdin else None):
+                with terminal_relay.raw(self._caller if self._pty and self._caller == self._stdin else None):
                     return self._pumped(process, began)
             finally:
                 self.signal(signal.SIGKILL)
@@ -163,7 +163,7 @@ class Attempt:
 
     def _on_a_terminal(self, stack: contextlib.ExitStack) -> Callable[[], subprocess.Popen[bytes]]:
         master, slave = leading.ends(self._caller, self._stdin)
-        terminal = terminals.Terminal(
+        terminal = terminal_relay.Terminal(
             stdin=self._stdin,
             out=self._streams[0],
             caller=self._caller,
@@ -296,7 +296,7 @@ class _TimeLeft:
 
 def _moved(key: selectors.SelectorKey, events: int) -> bool:
     """Take what is there; false at the end of a pipe."""
-    if isinstance(key.data, terminals.Terminal):
+    if isinstance(key.data, terminal_relay.Terminal):
         return key.data.ready(key.fd, events)
     chunk = os.read(key.fd, _CHUNK)
     if chunk:

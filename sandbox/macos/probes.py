@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from sandbox.contract.errors import SandboxError
 from sandbox.machine.ask_facts import host_facts
-from sandbox.macos import system_tools as tools
-from sandbox.scratch import task_tmpdir as temporary
+from sandbox.macos import system_tools
+from sandbox.scratch import task_tmpdir
 
 
 class Found(NamedTuple):
@@ -23,7 +23,7 @@ class Found(NamedTuple):
 
 def found() -> tuple[Found, ...]:
     """Everything a run needs, in the order it needs it."""
-    system = tools.SYSTEM
+    system = system_tools.SYSTEM
     return (
         Found("macOS", platform.mac_ver()[0] or platform.system()),
         _program("sandbox-exec", system.sandbox_exec, "no task can be walled in without it"),
@@ -39,9 +39,9 @@ def _program(name: str, path: str, cause: str) -> Found:
     return Found(name, "absent", cause, f"restore {path}, which is a part of macOS")
 
 
-def _nested(system: tools.Tools) -> Found:
+def _nested(system: system_tools.Tools) -> Found:
     try:
-        tools.check(system)
+        system_tools.check(system)
     except SandboxError as error:
         return Found("not sandboxed itself", "a second sandbox was refused", error.message, error.hint)
     return Found("not sandboxed itself", "a process can be walled in")
@@ -50,7 +50,7 @@ def _nested(system: tools.Tools) -> Found:
 def _temporary() -> Found:
     root = host_facts().temp_root
     try:
-        temporary.make(root).remove()
+        task_tmpdir.make(root).remove()
     except SandboxError as error:
         return Found("temporary", root, error.message, error.hint)
     return Found("temporary", root)

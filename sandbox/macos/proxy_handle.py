@@ -19,8 +19,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from sandbox.planning.macos import proxy_env as variables
-from sandbox.proxy.io import library_path as libraries
+from sandbox.planning.macos import proxy_env
+from sandbox.proxy.io import library_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -58,7 +58,7 @@ class Front:
 
     def told(self, given: Mapping[str, str]) -> dict[str, str]:
         """The task's variables, with this front in them."""
-        return variables.told(given, ports=self.ports, password=self._password)
+        return proxy_env.told(given, ports=self.ports, password=self._password)
 
     def report(self, hear: Callable[[str, str], object]) -> None:
         """From now on have `hear` called, in another thread, with each `host:port` that was refused, and why."""
@@ -120,7 +120,7 @@ class Front:
     def _start(self) -> subprocess.Popen[bytes]:
         descriptors = [listener.fileno() for listener in self._listeners]
         own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        path = [place for place in (*sys.path, own, libraries.directory()) if os.path.isabs(place)]
+        path = [place for place in (*sys.path, own, library_path.directory()) if os.path.isabs(place)]
         debug = {"VXCONF_DEBUG": "1"} if os.environ.get("VXCONF_DEBUG") else {}
         process = subprocess.Popen(
             (sys.executable, "-I", "-S", "-c", _BOOT.format(path=path), *map(str, descriptors)),

@@ -15,7 +15,7 @@ import socket
 import sys
 import traceback
 
-from sandbox.proxy.io import getifaddrs as libc
+from sandbox.proxy.io import getifaddrs
 from sandbox.proxy.io.event_loop import Loop
 from sandbox.proxy.io.event_poller import Levels
 from sandbox.proxy.proxy import Front
@@ -42,7 +42,7 @@ def main() -> None:
         failed=_failed,
         places=(http, socks),
         password=password,
-        own=libc.own_addresses,
+        own=getifaddrs.own_addresses,
     )
     front.take(listeners)
     loop.spawn(_hear(loop))

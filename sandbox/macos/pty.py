@@ -8,7 +8,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
-from sandbox.terminal import terminal_modes as screens
+from sandbox.terminal import terminal_modes
 
 if TYPE_CHECKING:
     import contextlib
@@ -45,9 +45,9 @@ def ends(caller: int | None, stdin: int | bytes | None) -> tuple[int, int]:
     master, slave = os.openpty()
     try:
         _selectable(master, slave, stdin if isinstance(stdin, int) else 0)
-        modes = () if caller is None else screens.modes(caller, typed=caller == stdin)
-        screens.behave(slave, modes)
-        screens.resize(master, *(screens.USUAL if caller is None else screens.size(caller)))
+        modes = () if caller is None else terminal_modes.modes(caller, typed=caller == stdin)
+        terminal_modes.behave(slave, modes)
+        terminal_modes.resize(master, *(terminal_modes.USUAL if caller is None else terminal_modes.size(caller)))
     except BaseException:
         os.close(master)
         os.close(slave)

@@ -14,19 +14,16 @@ from sandbox.base.redact import masker
 from sandbox.contract.errors import NotStarted, SandboxError
 from sandbox.contract.run_options import GRACE, executable
 from sandbox.machine.ask_facts import Snapshot
-from sandbox.macos import proxy_handle as fronts
-from sandbox.macos import system_tools as tools
+from sandbox.macos import proxy_handle, system_tools
 from sandbox.macos.attempt import Attempt
 from sandbox.macos.log_judge import MacJudge
 from sandbox.macos.log_monitor import Monitor
 from sandbox.macos.result import settle
-from sandbox.planning.macos import plan_of_request as plans
-from sandbox.planning.macos import profile_text as profile
-from sandbox.proxy.policy import policy_from_config as policies
-from sandbox.run import gather as surroundings
+from sandbox.planning.macos import plan_of_request, profile_text
+from sandbox.proxy.policy import policy_from_config
+from sandbox.run import gather
 from sandbox.run import settle as outcome
-from sandbox.scratch import make_dirs as making
-from sandbox.scratch import task_tmpdir as temporary
+from sandbox.scratch import make_dirs, task_tmpdir
 from sandbox.terminal.output_stream import Stream
 
 if TYPE_CHECKING:
@@ -61,7 +58,7 @@ class MacRun:
         self._request = request
         self._command = " ".join((command, *map(shlex.quote, options.get("args", ()))))
         self._options = options
-        self._tools = system or tools.SYSTEM
+        self._tools = system or system_tools.SYSTEM
         self._attempt: Attempt | None = None
         self._violations: list[Violation] = []
         self._stopped = False
@@ -99,8 +96,8 @@ class MacRun:
         if not os.path.isdir(cwd):
             raise NotStarted(f"the working directory {cwd} is gone", hint="restore it, or run the task elsewhere")
         executable(self._command, self._options.get("env") or {})
-        tools.check(self._tools)
-        temp = temporary.make(self._request.facts.temp_root)
+        system_tools.check(self._tools)
+        temp = task_tmpdir.make(self._request.facts.temp_root)
         try:
             return self._between(observer, cwd, temp.path)
         finally:
@@ -108,11 +105,11 @@ class MacRun:
 
     def _between(self, observer: str, cwd: str, temp: str) -> RunResult:
         config = self._request.config
-        policy = policies.policy(config, temp=temp, declared=self._session.declared, host=os.environ)
-        with fronts.opened(policy) as front:
-            planned = plans.plan(self._request, Snapshot(), temp=temp, ports=front.ports)
+        policy = policy_from_config.policy(config, temp=temp, declared=self._session.declared, host=os.environ)
+        with proxy_handle.opened(policy) as front:
+            planned = plan_of_request.plan(self._request, Snapshot(), temp=temp, ports=front.ports)
             tag = f"vx{secrets.token_hex(8)}"
-            text = profile.text(planned, tag=tag)
+            text = profile_text.text(planned, tag=tag)
             variables = front.told(
                 environment.task_environment(
                     os.environ,
@@ -124,20 +121,18 @@ class MacRun:
                     grants_git=environment.names_git((*config.allow_read, *config.allow_write)),
                 )
             )
-            boundary = surroundings.boundary(
-                self._request, planned, temp=temp, observer=observer, mask=masker(variables)
-            )
+            boundary = gather.boundary(self._request, planned, temp=temp, observer=observer, mask=masker(variables))
             judge = MacJudge(boundary, config)
             front.report(lambda target, reason: self._heard(lambda: judge.connection(target, reason)))
             attempt = self._made(text, variables, cwd)
-            made, held = making.PASSING.make(planned.operations)
+            made, held = make_dirs.PASSING.make(planned.operations)
             try:
                 ended, missing = self._watched(
                     attempt, observer, tag, lambda denial: self._heard(lambda: judge.take(denial))
                 )
                 missing = front.settle() or missing
                 if not ended.started:
-                    making.take_back(made)
+                    make_dirs.take_back(made)
                 return self._settled(ended, judge, planned, missing=missing, observed=observer != "none")
             finally:
                 held.release()
@@ -184,7 +179,7 @@ class MacRun:
 
     def _settled(self, ended: Ended, judge: MacJudge, planned: MacPlan, *, missing: str, observed: bool) -> RunResult:
         cwd = self._options.get("cwd") or planned.project
-        after = surroundings.aftermath(cwd, ended.tail)
+        after = gather.aftermath(cwd, ended.tail)
         return settle(
             ended,
             judge,

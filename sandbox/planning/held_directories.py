@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
-from sandbox.contract import refusal_codes as refusals
+from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal
 from sandbox.planning.name_grants import Granted
 from sandbox.planning.operations import Name, Names, shown
@@ -93,6 +93,6 @@ def _refusal(directory: str, verb: str, wall: Wall, operation: Name | Names) -> 
     return Refusal(
         f'write grant "{grant}" needs /dev/fuse: its directory {shown(directory)} {verb} {wall.reason} {wall.path}',
         field=operation.origin.field,
-        code=refusals.WALLED,
+        code=refusal_codes.WALLED,
         hint=f"make /dev/fuse available to this user, or {instead}",
     )

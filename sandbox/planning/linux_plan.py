@@ -13,7 +13,7 @@ from sandbox.planning.name_grants import Granted
 from sandbox.planning.operation_tree import Tree
 from sandbox.planning.operations import Name, Names, Origin
 from sandbox.planning.plan import Plan
-from sandbox.request import write_grants as writes
+from sandbox.request import write_grants
 from sandbox.request.protected_names import Executed, existing
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ def plan(request: Request, files: Files, *, temp: str | None = None, served: boo
     tree.way(config.project, _PROJECT)
     if temp is not None:
         tree.write(temp, _TEMP, directory=True)
-    judge = writes.Judge(config=config, facts=request.facts, files=files, walls=request.walls, stores=request.stores)
+    judge = write_grants.Judge(
+        config=config, facts=request.facts, files=files, walls=request.walls, stores=request.stores
+    )
     grants, refused = judge.judge()
     executed = _write(request, files, tree, grants, served=served)
     if not served:
@@ -207,13 +209,13 @@ class _Reads:
             self._path(entry, entry.rstrip("/") or "/", field)
             return
         try:
-            for grant in writes.spelled(entry, field):
+            for grant in write_grants.spelled(entry, field):
                 if globs.has_wildcard(grant):
                     self._pattern(grant, field)
                 else:
                     self._path(grant, globs.unescape(grant).rstrip("/") or "/", field)
         except Refusal as refusal:
-            self.refusals.append(writes.placed(refusal, field))
+            self.refusals.append(write_grants.placed(refusal, field))
 
     def _canonical(self, path: str) -> str:
         """As `paths.canonical`; what lies above is looked at once for all that is in one directory."""
@@ -226,10 +228,12 @@ class _Reads:
 
     def _path(self, grant: str, path: str, field: str) -> None:
         if self._canonical(path) != path:
-            self.refusals.append(writes.not_canonical(grant, path, field, self._files))
+            self.refusals.append(write_grants.not_canonical(grant, path, field, self._files))
             return
-        if path.startswith(self._temp_root) and writes.is_others_temporary(path, self._temp_root, self._workspace):
-            self.refusals.append(writes.others_temporary(f'grant "{grant}"', self._temp_root, field))
+        if path.startswith(self._temp_root) and write_grants.is_others_temporary(
+            path, self._temp_root, self._workspace
+        ):
+            self.refusals.append(write_grants.others_temporary(f'grant "{grant}"', self._temp_root, field))
             return
         kind = self._files.kind(path)
         # a loop of links names nothing, and a file is not the directory that was granted
@@ -241,7 +245,7 @@ class _Reads:
     def _pattern(self, grant: str, field: str) -> None:
         base = globs.literal_base(grant)
         if paths.canonical(base, self._files) != base:
-            self.refusals.append(writes.not_canonical(grant, base, field, self._files))
+            self.refusals.append(write_grants.not_canonical(grant, base, field, self._files))
             return
         found, origin = False, Origin(field=field)
         for hit in globs.expand(grant, self._files, skip=self._walled):
@@ -267,7 +271,7 @@ def _walled(request: Request) -> Callable[[str], bool]:
         return directory in hidden or any(above in hidden for above in paths.parents(directory))
 
     def walled(path: str) -> bool:
-        if writes.is_others_temporary(path, temp_root, workspace):
+        if write_grants.is_others_temporary(path, temp_root, workspace):
             return True
         return path in hidden or inside(paths.parent(path))
 

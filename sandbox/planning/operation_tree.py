@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
-from sandbox.contract import refusal_codes as refusals
+from sandbox.contract import refusal_codes
 from sandbox.contract.config import Reach
 from sandbox.contract.errors import Refusal
 from sandbox.planning.name_grants import Granted
@@ -271,7 +271,7 @@ class Tree:
                 f"names are granted in {path}, which together with others like it has more than {PRESENTED_LIMIT} "
                 "entries to hold, and nothing serves names here",
                 field=reason.field,
-                code=refusals.TOO_MUCH,
+                code=refusal_codes.TOO_MUCH,
                 hint=f"make /dev/fuse available to this user, or {instead or 'grant directories, ending in a slash'}",
             )
         return placed, below
@@ -366,6 +366,6 @@ class Tree:
                 f'write grant "{names.pattern}" reaches into readable directories of more than '
                 f"{PRESENTED_LIMIT} entries, {directory} among them",
                 field=names.origin.field,
-                code=refusals.TOO_MUCH,
+                code=refusal_codes.TOO_MUCH,
                 hint=self._instead[names] or "start the pattern in a deeper directory",
             )

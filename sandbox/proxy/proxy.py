@@ -24,8 +24,7 @@ from sandbox.proxy.policy.host_rules import Rules
 from sandbox.proxy.policy.policy import Refused
 from sandbox.proxy.policy.service_addresses import DNS_PORT, HTTP_PORT, LOOPBACK, LOOPBACKS, SOCKS_PORT
 from sandbox.proxy.policy.stand_in_addresses import Names
-from sandbox.proxy.protocol import connect_head as connects
-from sandbox.proxy.protocol import socks5 as socks
+from sandbox.proxy.protocol import connect_head, socks5
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -199,7 +198,7 @@ class Front:
         if early is None:
             early = await self._loop.within(_HANDSHAKE_SECONDS, connection.recv(_HANDSHAKE_CHUNK))
         failed: Refused | Unreachable | None = None
-        if not self._password and (asked := connects.read(early)) is not None:
+        if not self._password and (asked := connect_head.read(early)) is not None:
             try:
                 opened = await self._dialler.open(asked.host, asked.port)
             except (Refused, Unreachable) as error:
@@ -218,26 +217,26 @@ class Front:
     async def _socks(self, connection: Connection) -> None:
         try:
             target, early = await self._loop.within(_HANDSHAKE_SECONDS, self._handshake(connection))
-        except socks.Malformed as error:
+        except socks5.Malformed as error:
             await connection.send(error.reply)
             await connection.part()
             return
         try:
             opened = await self._dialler.open(target.host, target.port)
         except Refused:
-            await connection.send(socks.answer(socks.NOT_ALLOWED))
+            await connection.send(socks5.answer(socks5.NOT_ALLOWED))
             await connection.part()
             return
         except Unreachable as error:
-            await connection.send(socks.answer(socks.CONNECTION_REFUSED if error.refused else socks.UNREACHABLE))
+            await connection.send(socks5.answer(socks5.CONNECTION_REFUSED if error.refused else socks5.UNREACHABLE))
             await connection.part()
             return
         with opened.connection:
-            await connection.send(socks.answer(socks.SUCCEEDED))
+            await connection.send(socks5.answer(socks5.SUCCEEDED))
             await self._relay.both(connection, opened.connection, early, opened.named)
 
-    async def _handshake(self, connection: Connection) -> tuple[socks.Target, bytes]:
-        handshake = socks.Handshake(self._password)
+    async def _handshake(self, connection: Connection) -> tuple[socks5.Target, bytes]:
+        handshake = socks5.Handshake(self._password)
         while True:
             data = await connection.recv(_HANDSHAKE_CHUNK)
             if not data:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind, remembered
-from sandbox.contract import refusal_codes as refusals
+from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal, RequestRefused
 from sandbox.request import credentials as stores
-from sandbox.request import network_grants as endpoints
-from sandbox.request import walls
+from sandbox.request import network_grants, walls
 from sandbox.request.linked_packages import Limits, Listed, Search, Withheld
 from sandbox.request.task_outputs import Declared
 from sandbox.request.walls import Wall
@@ -145,7 +144,7 @@ def build(
         *_misplaced(config, root, facts, files),
         *_unreadable(config),
         *judge.judge()[1],
-        *endpoints.judge(config),
+        *network_grants.judge(config),
     )
     if refused:
         raise RequestRefused(refused)
@@ -271,14 +270,14 @@ def _misplaced(config: ResolvedSandboxConfig, root: str, facts: HostFacts, files
         yield Refusal(
             f"the config was resolved for {config.platform} and this machine is {facts.platform}",
             field="platform",
-            code=refusals.PLATFORM,
+            code=refusal_codes.PLATFORM,
             hint="resolve the config on this machine",
         )
     if config.workspace != root:
         yield Refusal(
             f"the config was resolved in the workspace {config.workspace} and is run in {root}",
             field="workspace",
-            code=refusals.MOVED,
+            code=refusal_codes.MOVED,
             hint="resolve the config again",
         )
     for place, what in (("/", "the file system's root"), (facts.home, "the home directory")):
@@ -286,7 +285,7 @@ def _misplaced(config: ResolvedSandboxConfig, root: str, facts: HostFacts, files
             yield Refusal(
                 f"the workspace root {root} {'is' if root == place else 'holds'} {what}",
                 field="workspace",
-                code=refusals.WORKSPACE_TOO_WIDE,
+                code=refusal_codes.WORKSPACE_TOO_WIDE,
                 hint="mark a directory below it as the workspace with .vx/workspace.toml",
             )
             break
@@ -294,7 +293,7 @@ def _misplaced(config: ResolvedSandboxConfig, root: str, facts: HostFacts, files
         yield Refusal(
             f"the project directory {config.project!r} holds a NUL character",
             field="project",
-            code=refusals.UNUSABLE,
+            code=refusal_codes.UNUSABLE,
             hint="remove the character",
         )
         return
@@ -302,21 +301,21 @@ def _misplaced(config: ResolvedSandboxConfig, root: str, facts: HostFacts, files
         yield Refusal(
             f"the project {config.project} is outside the workspace {root}",
             field="project",
-            code=refusals.MOVED,
+            code=refusal_codes.MOVED,
             hint="run the task from the workspace its project is in",
         )
     if config.platform == "linux" and paths.at_or_under(config.project, "/dev"):
         yield Refusal(
             f"the project {config.project} is under /dev, which every sandbox has its own of",
             field="project",
-            code=refusals.UNDER_DEV,
+            code=refusal_codes.UNDER_DEV,
             hint="move the project to another directory",
         )
     if paths.canonical(config.project, files) != config.project or files.kind(config.project) is not Kind.DIRECTORY:
         yield Refusal(
             f"the project {config.project} is no longer a directory",
             field="project",
-            code=refusals.MOVED,
+            code=refusal_codes.MOVED,
             hint="resolve the config again",
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox.base.host_patterns import PatternRefused, check_pattern
-from sandbox.contract import refusal_codes as refusals
+from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal
 from sandbox.request.write_grants import unusable
 
@@ -36,7 +36,7 @@ def _patterns(field: str, side: str, entries: tuple[str, ...]) -> Iterator[Refus
             yield Refusal(
                 f'{side}.network "{entry}" is not a host pattern',
                 field=f"{field}[{index}]",
-                code=refusals.HOST_PATTERN,
+                code=refusal_codes.HOST_PATTERN,
                 hint=refused.hint or refused.message,
             )
 
@@ -54,6 +54,6 @@ def _ports(ports: tuple[int, ...]) -> Iterator[Refusal]:
             yield Refusal(
                 f"allow.localBinding {port} is not a port",
                 field="localBinding",
-                code=refusals.OUT_OF_RANGE,
+                code=refusal_codes.OUT_OF_RANGE,
                 hint=f"a port is a number from 1 to {_LAST_PORT}",
             )

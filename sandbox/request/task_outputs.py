@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
-from sandbox.contract import refusal_codes as refusals
+from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class _Walk:
             if self._looked > globs.MAX_ENTRIES:
                 raise Refusal(
                     f"the outputs in {head} are among more than {globs.MAX_ENTRIES} names",
-                    code=refusals.TOO_MUCH,
+                    code=refusal_codes.TOO_MUCH,
                     hint="declare the outputs of that task in a directory of their own",
                 )
             todo += [

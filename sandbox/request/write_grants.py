@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
-from sandbox.contract import refusal_codes as refusals
+from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal
 from sandbox.request.protected_names import named_below
 
@@ -94,7 +94,7 @@ class Judge:
         return Refusal(
             f'write grant "{grant}" is outside the project and names nothing',
             field=field,
-            code=refusals.MISSING_OUTSIDE,
+            code=refusal_codes.MISSING_OUTSIDE,
             hint=f'write "{grant}/" for a directory' + (f", or {other}" if other else ""),
         )
 
@@ -105,14 +105,14 @@ class Judge:
             return Refusal(
                 f'write grant "{grant}" goes up after a wildcard',
                 field=field,
-                code=refusals.UNUSABLE,
+                code=refusal_codes.UNUSABLE,
                 hint="spell it without ..",
             )
         if not paths.at_or_under(head, workspace):
             return Refusal(
                 f'write grant "{grant}" is a pattern outside the workspace',
                 field=field,
-                code=refusals.MISSING_OUTSIDE,
+                code=refusal_codes.MISSING_OUTSIDE,
                 hint=instead or "grant a directory, with a trailing slash",
             )
         for refusal in self._around_head(head, grant, field):
@@ -166,7 +166,7 @@ class Judge:
                 yield Refusal(
                     f'write grant "{grant}" {"is" if place == path else "holds"} {what} {place}',
                     field=field,
-                    code=refusals.TOO_WIDE,
+                    code=refusal_codes.TOO_WIDE,
                     hint="grant the directories the task writes, each by itself",
                 )
         yield from self._moved(path, grant, field)
@@ -195,7 +195,7 @@ class Judge:
             yield Refusal(
                 f'write grant "{grant}" names what other programs execute',
                 field=field,
-                code=refusals.WALLED,
+                code=refusal_codes.WALLED,
                 hint="have the task write elsewhere, and take what it wrote over by hand",
             )
 
@@ -232,14 +232,14 @@ def unusable(grant: str, field: str) -> Refusal | None:
         return Refusal(
             f"grant {grant!r} holds a NUL character, which no path can",
             field=field,
-            code=refusals.UNUSABLE,
+            code=refusal_codes.UNUSABLE,
             hint="remove the character",
         )
     if not grant.startswith("/"):
         return Refusal(
             f'grant "{grant}" is not absolute',
             field=field,
-            code=refusals.UNUSABLE,
+            code=refusal_codes.UNUSABLE,
             hint="resolve the config before it is run",
         )
     return None
@@ -257,7 +257,7 @@ def others_temporary(what: str, temp_root: str, field: str) -> Refusal:
     return Refusal(
         f"{what} lies in the directory of all tasks' temporary directories {temp_root}",
         field=field,
-        code=refusals.WALLED,
+        code=refusal_codes.WALLED,
         hint="use $TMPDIR, which every task has to itself",
     )
 
@@ -271,7 +271,7 @@ def not_canonical(grant: str, path: str, field: str, files: Files) -> Refusal:
     return Refusal(
         f'grant "{grant}" passes through {where}',
         field=field,
-        code=refusals.MOVED,
+        code=refusal_codes.MOVED,
         hint="resolve the config again",
     )
 
@@ -285,7 +285,7 @@ def _in_the_way(grant: str, path: str, field: str) -> Refusal:
     return Refusal(
         f'write grant "{grant}" needs a directory where the file {path} stands',
         field=field,
-        code=refusals.FILE_IN_THE_WAY,
+        code=refusal_codes.FILE_IN_THE_WAY,
         hint="remove the file or grant another directory",
     )
 
@@ -294,7 +294,7 @@ def _walled_off(what: str, wall: Wall, field: str, *, hint: str = "") -> Refusal
     return Refusal(
         f"{what} {wall.reason} {wall.path}",
         field=field,
-        code=refusals.WALLED,
+        code=refusal_codes.WALLED,
         hint=hint or "grant a directory that keeps clear of it",
     )
 
@@ -303,6 +303,6 @@ def _protected(grant: str, place: str, field: str) -> Refusal:
     return Refusal(
         f'write grant "{grant}" would let the task rewrite the program that walls it in, {place}',
         field=field,
-        code=refusals.PROTECTED,
+        code=refusal_codes.PROTECTED,
         hint="grant a directory apart from it, or install vxconf elsewhere",
     )

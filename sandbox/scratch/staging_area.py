@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.contract.errors import NotStarted, remedy
-from sandbox.scratch import make_dirs as making
-from sandbox.scratch import task_tmpdir as temporary
+from sandbox.scratch import make_dirs, task_tmpdir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +48,7 @@ class Area:
 
     def remove(self) -> None:
         """Remove it with all it holds, and what was made for it if nothing else is there."""
-        temporary.remove(self.path)
+        task_tmpdir.remove(self.path)
         os.close(self.fd)
         for directory in dict.fromkeys((os.path.dirname(self.path), *reversed(self.made))):
             with contextlib.suppress(OSError):
@@ -140,7 +139,7 @@ def _sweep(directory: str, workspace: str) -> list[str]:
             continue
         else:
             made += _take_back(path, workspace)
-            temporary.remove(path)
+            task_tmpdir.remove(path)
         finally:
             os.close(fd)
     return made
@@ -153,5 +152,5 @@ def _take_back(area: str, workspace: str) -> list[str]:
             made = file.read().split("\0")
     except OSError:
         return []
-    making.take_back([path for path in made if paths.under(path, workspace)])
+    make_dirs.take_back([path for path in made if paths.under(path, workspace)])
     return made

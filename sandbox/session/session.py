@@ -18,14 +18,13 @@ from sandbox.contract.errors import ASK, NotStarted, RequestRefused, SandboxErro
 from sandbox.contract.run_options import Running, RunOptions, Signalled
 from sandbox.machine.ask_facts import Snapshot, host_facts
 from sandbox.machine.learned import Machine
-from sandbox.planning import linux_plan as linux
-from sandbox.proxy.io import library_path as libraries
-from sandbox.request import build as requests
-from sandbox.request import network_grants as endpoints
-from sandbox.scratch import task_tmpdir as temporary
+from sandbox.planning import linux_plan
+from sandbox.proxy.io import library_path
+from sandbox.request import build, network_grants
+from sandbox.scratch import task_tmpdir
 from sandbox.session.server import Ready, Server
 from sandbox.session.wrap import Wrapped
-from sandbox.terminal import restore_modes as lending
+from sandbox.terminal import restore_modes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,10 +63,10 @@ def plan(request: Request, *, platform: str | None = None) -> Plan | MacPlan:
         RequestRefused: a grant cannot be given.
     """
     if (platform or request.facts.platform) == "macos":
-        from sandbox.planning.macos import plan_of_request as plans
+        from sandbox.planning.macos import plan_of_request
 
-        return plans.plan(request, Snapshot())
-    return linux.plan(request, Snapshot())
+        return plan_of_request.plan(request, Snapshot())
+    return linux_plan.plan(request, Snapshot())
 
 
 class Session:
@@ -152,7 +151,7 @@ class Session:
         Raises:
             RequestRefused: with every reason found.
         """
-        return requests.build(
+        return build.build(
             config,
             workspace_root=workspace_root,
             files=Snapshot(),
@@ -177,7 +176,7 @@ class Session:
             RequestRefused: a config lists what is no host pattern; nothing was declared then.
         """
         configs = [task if isinstance(task, ResolvedSandboxConfig) else task.config for task in tasks]
-        refused = tuple(refusal for config in configs for refusal in endpoints.judge(config))
+        refused = tuple(refusal for config in configs for refusal in network_grants.judge(config))
         if refused:
             raise RequestRefused(refused)
         with self._lock:
@@ -248,11 +247,11 @@ class Session:
         Args:
             weaker: the mode: whether the task accepts a weaker sandbox (`weakerWhenNested`).
         """
-        from sandbox.session import doctor as probing
+        from sandbox.session import doctor
 
         with self._lock:
             if self._prober is None:
-                self._prober = probing.Prober(lambda mode: probing.ask(lambda: self._trial(weaker=mode), self.machine))
+                self._prober = doctor.Prober(lambda mode: doctor.ask(lambda: self._trial(weaker=mode), self.machine))
             prober = self._prober
         return prober(weaker=weaker)
 
@@ -320,7 +319,7 @@ class Session:
             Where to say so.
         """
         ours, theirs = socket.socketpair()
-        word = lending.told(before, meanwhile)
+        word = restore_modes.told(before, meanwhile)
         # a supervisor that is gone is told of by its wardens' ends
         with theirs, self._lock, contextlib.suppress(BrokenPipeError, ConnectionResetError):
             if self._requests is not None:
@@ -340,7 +339,7 @@ class Session:
 
     def _start(self) -> socket.socket:
         """Start the supervisor: an interpreter of its own that imports nothing but the engine."""
-        library = libraries.directory()
+        library = library_path.directory()
         if not library:
             raise NotStarted(
                 "the packages h11 and dnspython are missing, which every task's front needs",
@@ -386,7 +385,7 @@ class Session:
             swept, self._swept = self._swept, True
         if not swept:
             # what sessions that were killed could not take back
-            temporary.sweep(host_facts().temp_root)
+            task_tmpdir.sweep(host_facts().temp_root)
 
     def leave(self, attempt: Signalled) -> None:
         """The attempt has ended."""

@@ -14,8 +14,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from sandbox.terminal import restore_modes as lending
-from sandbox.terminal import terminal_modes as screens
+from sandbox.terminal import restore_modes, terminal_modes
 
 if TYPE_CHECKING:
     import socket
@@ -62,7 +61,7 @@ def raw(caller: int | None, lend: Lend | None = None) -> Iterator[None]:
             termios.tcsetattr(caller, termios.TCSADRAIN, before)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         if line is not None:
-            lending.give_back(line)
+            restore_modes.give_back(line)
             line.close()
 
 
@@ -132,7 +131,7 @@ class Terminal:
         """Take over the size of the caller's terminal."""
         with self._lock, contextlib.suppress(OSError):
             if self._caller is not None and self._master >= 0:
-                screens.resize(self._master, *screens.size(self._caller))
+                terminal_modes.resize(self._master, *terminal_modes.size(self._caller))
 
     def foreground(self) -> int:
         """The process group in the foreground; 0 for none."""

@@ -16,14 +16,12 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandbox.base import globs, paths
-from sandbox.contract import refusal_codes as refusals
-from sandbox.contract import results
+from sandbox.contract import refusal_codes, results
 from sandbox.contract.config import VERSION, ResolvedSandboxConfig
 from sandbox.contract.errors import Refusal, RequestRefused
-from sandbox.request import build as request
-from sandbox.request import credentials as stores
+from sandbox.request import build, credentials
 from sandbox.request.task_outputs import Declared
-from sandbox.wire import config_json as canonical
+from sandbox.wire import config_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,7 +111,7 @@ def request_from_json(text: str, *, workspace: str, facts: HostFacts, files: Fil
     links = given["links"]
     if not isinstance(links, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in links):  # noqa: PLR2004  a pair
         raise _malformed("given.links", '"given.links" is not a list of pairs')
-    return request.build(
+    return build.build(
         config,
         workspace_root=workspace,
         files=files,
@@ -194,7 +192,7 @@ def _load(text: str, kind: str) -> dict[str, Any]:
 
 def _malformed(field: str, message: str) -> RequestRefused:
     hint = "write it with sandbox.wire.portable, of the same version"
-    return RequestRefused((Refusal(message, field=field, code=refusals.MALFORMED, hint=hint),))
+    return RequestRefused((Refusal(message, field=field, code=refusal_codes.MALFORMED, hint=hint),))
 
 
 # paths and grants: an anchor stands at their start alone
@@ -202,7 +200,7 @@ def _malformed(field: str, message: str) -> RequestRefused:
 
 def _config(config: ResolvedSandboxConfig, home: str) -> dict[str, Any]:
     places = Places(config.workspace, config.project, home)
-    data = canonical.to_dict(config)
+    data = config_json.to_dict(config)
     data["workspace"] = "{workspace}"
     data["project"] = _out(config.project, places._replace(project=""))
     for key in _GRANTS:
@@ -232,7 +230,7 @@ def _read_config(data: object, *, workspace: str, home: str, files: Files) -> Re
             _socket(path, f"unixSockets[{index}]", places, files) if isinstance(path, str) else path
             for index, path in enumerate(data["unixSockets"])
         ]
-    return canonical.from_dict(read)
+    return config_json.from_dict(read)
 
 
 def _grants(value: object, field: str, places: Places, files: Files) -> object:
@@ -262,7 +260,7 @@ def _grant(grant: str, field: str, inside: bool, places: Places, files: Files) -
         _hold_inside(grant, real, field, places)
     if field.startswith("allowRead"):
         path = paths.normal(base)
-        closed = stores.led_into(path, real, home=places.home, workspace=places.workspace, files=files)
+        closed = credentials.led_into(path, real, home=places.home, workspace=places.workspace, files=files)
         if closed:
             raise _led(grant, f"into {closed}", field)
     return resolved
@@ -285,7 +283,7 @@ def _led(grant: str, where: str, field: str) -> RequestRefused:
     refusal = Refusal(
         f"{grant} leads through a link {where}",
         field=field,
-        code=refusals.MOVED,
+        code=refusal_codes.MOVED,
         hint="take the link away, or resolve the config on this machine",
     )
     return RequestRefused((refusal,))

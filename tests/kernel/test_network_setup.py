@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox import Session
-from sandbox.proxy.io import library_path as libraries
+from sandbox.proxy.io import library_path
 from tests.kernel.conftest import Workspace, shown
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ PYTHON = f"{sys._base_executable} -I"  # type: ignore[attr-defined]
 
 
 def test_a_front_that_cannot_be_set_up_is_no_start(quick_shop: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(libraries, "directory", lambda: "")
+    monkeypatch.setattr(library_path, "directory", lambda: "")
     with Session() as session:
         quick_shop.session = session
         result = quick_shop.run("echo ran")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.linux.run import run as invocation
+from sandbox.linux.run import run
 from sandbox.terminal.output_stream import CAPTURE_LIMIT
 from tests.conftest import make_tree
 from tests.kernel.conftest import Workspace, shown
@@ -82,7 +82,7 @@ def test_a_timeout_ends_the_command_with_a_term(shop: Workspace) -> None:
 def test_a_command_that_ignores_the_term_is_killed_after_the_grace(
     shop: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(invocation, "GRACE", 0.3)
+    monkeypatch.setattr(run, "GRACE", 0.3)
     result = shop.run("trap '' TERM; echo deaf; while :; do sleep 60; done", timeout=0.5)
     assert (result.exit_code, result.timed_out, result.stdout) == (124, True, b"deaf\n"), shown(result)
     assert (result.command_exit_code, result.signal) == (137, "SIGKILL")
@@ -272,13 +272,13 @@ def test_an_observer_that_is_not_known_is_refused_by_name(quick_shop: Workspace)
 
 def _spoil_the_start(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[], None]) -> None:
     """Has something happen on the host after planning, before the sandbox is built."""
-    attempts = invocation.Run._attempts
+    attempts = run.Run._attempts
 
     def spoiled(*arguments: object) -> object:
         spoil()
         return attempts(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(invocation.Run, "_attempts", spoiled)
+    monkeypatch.setattr(run.Run, "_attempts", spoiled)
 
 
 def test_directories_made_for_a_run_that_never_began_are_taken_back(
@@ -309,7 +309,7 @@ def test_what_nobody_named_may_vanish_while_the_sandbox_is_built(
 
 
 def test_a_file_that_vanished_for_a_moment_is_tried_again(shop: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    once = invocation.Run._once
+    once = run.Run._once
     tries: list[int] = []
 
     def flaky(*arguments: object) -> object:
@@ -323,7 +323,7 @@ def test_a_file_that_vanished_for_a_moment_is_tried_again(shop: Workspace, monke
                 there.rename(here)
         return once(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(invocation.Run, "_once", flaky)
+    monkeypatch.setattr(run.Run, "_once", flaky)
     assert shop.passes("cat lib/cart.py", read=["lib"]) == "cart\n"
     assert len(tries) == 2
 

@@ -7,7 +7,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.base import host_patterns as domains
+from sandbox.base import host_patterns
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _PORT = r"[1-9][0-9]{0,4}"
@@ -29,9 +29,9 @@ _texts = st.one_of(
 @settings(max_examples=200)
 @given(_texts)
 def test_a_label_a_number_and_an_address_are_what_the_grammar_says(text: str) -> None:
-    assert domains._is_label(text) == bool(re.fullmatch(_LABEL, text))
-    assert domains._is_number(text) == bool(re.fullmatch(_NUMERIC, text))
-    assert domains._is_ipv4(text) == bool(re.fullmatch(_IPV4, text))
+    assert host_patterns._is_label(text) == bool(re.fullmatch(_LABEL, text))
+    assert host_patterns._is_number(text) == bool(re.fullmatch(_NUMERIC, text))
+    assert host_patterns._is_ipv4(text) == bool(re.fullmatch(_IPV4, text))
 
 
 @settings(max_examples=200)
@@ -39,8 +39,8 @@ def test_a_label_a_number_and_an_address_are_what_the_grammar_says(text: str) ->
 def test_a_port_is_a_number_in_one_spelling(text: str) -> None:
     known = bool(re.fullmatch(_PORT, text)) and int(text) <= 65535
     try:
-        pattern = domains.check_pattern(f"example.org:{text}", allow=True)
-    except domains.PatternRefused:
+        pattern = host_patterns.check_pattern(f"example.org:{text}", allow=True)
+    except host_patterns.PatternRefused:
         assert not known
     else:
         assert known

@@ -8,7 +8,7 @@ import struct
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel import fuse_protocol
 from sandbox.linux.kernel.fuse_protocol import BODIES, Malformed, Op, Request
 
 NAME = st.binary(min_size=1, max_size=255).filter(lambda b: b"\0" not in b and b"/" not in b)
@@ -43,8 +43,8 @@ def requests(draw: st.DrawFn) -> tuple[bytes, Request]:
 @given(requests())
 def test_a_request_is_read_back_whole(pair: tuple[bytes, Request]) -> None:
     message, expected = pair
-    assert fuse.parse(message) == expected
-    assert fuse.parse(message + b"trailing") == expected
+    assert fuse_protocol.parse(message) == expected
+    assert fuse_protocol.parse(message + b"trailing") == expected
 
 
 @settings(max_examples=60, deadline=None)
@@ -53,7 +53,7 @@ def test_a_request_cut_anywhere_is_refused(pair: tuple[bytes, Request]) -> None:
     message, _ = pair
     for end in range(len(message)):
         try:
-            fuse.parse(message[:end])
+            fuse_protocol.parse(message[:end])
         except Malformed:
             continue
         raise AssertionError(f"cut at {end} of {len(message)} it was read")
@@ -66,7 +66,7 @@ def test_a_request_whose_length_is_cut_is_refused_or_read_as_shorter(pair: tuple
     for end in range(40, len(message)):
         cut = struct.pack("<I", end) + message[4:end]
         try:
-            parsed = fuse.parse(cut)
+            parsed = fuse_protocol.parse(cut)
         except Malformed:
             continue
         assert len(parsed.data) <= end - 40
@@ -77,7 +77,7 @@ def test_a_request_whose_length_is_cut_is_refused_or_read_as_shorter(pair: tuple
 def test_garbage_is_refused_or_read_and_nothing_else(garbage: bytes, op: int) -> None:
     for message in (garbage, header(op, 40 + len(garbage)) + garbage):
         try:
-            parsed = fuse.parse(message)
+            parsed = fuse_protocol.parse(message)
         except Malformed:
             continue
         assert isinstance(parsed, Request)
@@ -85,7 +85,7 @@ def test_garbage_is_refused_or_read_and_nothing_else(garbage: bytes, op: int) ->
 
 @given(st.integers(53, 2**32 - 1), st.binary(max_size=50))
 def test_an_operation_of_a_later_kernel_is_a_value(op: int, body: bytes) -> None:
-    parsed = fuse.parse(header(op, 40 + len(body)) + body)
+    parsed = fuse_protocol.parse(header(op, 40 + len(body)) + body)
     assert (parsed.op, parsed.unique, parsed.fields, parsed.names) == (op, 5, (), ())
 
 
@@ -97,7 +97,7 @@ def test_a_directory_read_in_parts_is_the_directory(raw_names: list[bytes], size
     size = max(size, max((24 + -(-len(n) // 8) * 8 for n in raw_names), default=24))
     found: list[str] = []
     offset = 0
-    while part := fuse.dirents(entries, offset, size):
+    while part := fuse_protocol.dirents(entries, offset, size):
         assert len(part) <= size
         at = 0
         while at < len(part):

@@ -11,7 +11,7 @@ from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.config import Reach
 from sandbox.contract.errors import RequestRefused
-from sandbox.planning import linux_plan as linux
+from sandbox.planning import linux_plan
 from sandbox.planning.operations import Absent, Bind, Cover, Held, Link
 from tests.property.strategies import Case, cases
 from tests.support.plans import request
@@ -35,7 +35,9 @@ def plans(case: Case, data: st.DataObject) -> tuple[Plan, Plan]:
         asked = case.but(write=(*case.given["write"], *names))
         temp = asked.pop("temp", None)
         given = request(case.files, **asked)
-        return linux.plan(given, case.files, temp=temp), linux.plan(given, case.files, temp=temp, served=False)
+        return linux_plan.plan(given, case.files, temp=temp), linux_plan.plan(
+            given, case.files, temp=temp, served=False
+        )
     except RequestRefused:
         assume(condition=False)
         raise

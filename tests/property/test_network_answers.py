@@ -12,7 +12,7 @@ from sandbox.contract.results import Access
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.network_denials import Connections, never_suggested
 from sandbox.planning.plan import Plan
-from sandbox.proxy.policy import policy_from_config as policies
+from sandbox.proxy.policy import policy_from_config
 from sandbox.proxy.policy.host_rules import Rules
 from sandbox.proxy.policy.policy import NOT_ALLOWED, Policy
 from vxconf.explain import explain_network
@@ -76,7 +76,7 @@ def test_what_a_pattern_covers_it_matches_too(wide: Pattern, narrow: Pattern, na
 def test_what_is_explained_of_a_host_is_what_the_front_does(
     config: ResolvedSandboxConfig, name: str, port: int
 ) -> None:
-    refusal = Rules(policies.policy(config, temp="")).refusal(presented(name), port)
+    refusal = Rules(policy_from_config.policy(config, temp="")).refusal(presented(name), port)
     answer = explain_network.host(_block(config), f"{name}:{port}")
     assert answer.allowed is (refusal == "")
     if isinstance(answer.by, Entry):
@@ -90,7 +90,7 @@ def test_what_is_explained_of_a_host_is_what_the_front_does(
 @settings(max_examples=200)
 @given(_configs(), _NAMES)
 def test_a_host_without_a_port_is_reached_when_some_port_of_it_is(config: ResolvedSandboxConfig, name: str) -> None:
-    rules = Rules(policies.policy(config, temp=""))
+    rules = Rules(policy_from_config.policy(config, temp=""))
     named = {check_pattern(entry, allow=False).port for _, listed in _lists(config) for entry in listed}
     ports = [port for port in (*named, 9999) if port is not None]
     some = any(rules.refusal(presented(name), port) == "" for port in ports)
@@ -101,11 +101,11 @@ def test_a_host_without_a_port_is_reached_when_some_port_of_it_is(config: Resolv
 @settings(max_examples=200)
 @given(_configs(loopback=True))
 def test_a_port_is_the_hosts_or_the_tasks_own_and_never_a_denied_one(config: ResolvedSandboxConfig) -> None:
-    found = policies.policy(config, temp="")
+    found = policy_from_config.policy(config, temp="")
     assert not set(found.host_ports) & set(found.published)
     rules = Rules(found)
     for port in found.host_ports:
-        assert any(rules.refusal(host, port) == "" for host in policies.LOOPBACK)
+        assert any(rules.refusal(host, port) == "" for host in policy_from_config.LOOPBACK)
 
 
 @settings(max_examples=200)
@@ -113,7 +113,7 @@ def test_a_port_is_the_hosts_or_the_tasks_own_and_never_a_denied_one(config: Res
 def test_the_suggested_entries_let_through_what_was_refused(
     config: ResolvedSandboxConfig, dials: list[tuple[str, int]]
 ) -> None:
-    before = policies.policy(config, temp="")
+    before = policy_from_config.policy(config, temp="")
     plan = Plan(operations=(), workspace="/ws", project="/ws/p")
     judge = Connections(Boundary(plan=plan, project="/ws/p", workspace="/ws", home="/home/mel"), ())
     curable = []

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sandbox.proxy.io.http_port import split_authority
-from sandbox.proxy.protocol import connect_head as connects
+from sandbox.proxy.protocol import connect_head
 
 TARGET = st.one_of(
     st.from_regex(r"[a-z0-9._-]{1,20}:[0-9]{1,6}", fullmatch=True),
@@ -61,7 +61,7 @@ PLAIN = st.builds(
 
 def same_to_h11(data: bytes) -> bool:
     """Whether it was read here; h11 then has to read it as well, and everything about it the same."""
-    found = connects.read(data)
+    found = connect_head.read(data)
     if found is None:
         return False
     server = h11.Connection(h11.SERVER)
@@ -92,7 +92,7 @@ def test_one_byte_that_differs_makes_no_difference_to_who_reads_it(head: bytes, 
 
 @given(PLAIN)
 def test_half_a_head_is_none(head: bytes) -> None:
-    assert all(connects.read(head[:end]) is None for end in range(len(head)))
+    assert all(connect_head.read(head[:end]) is None for end in range(len(head)))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_half_a_head_is_none(head: bytes) -> None:
     ],
 )
 def test_what_clients_write_is_read_without_h11(head: str, target: tuple[str, int]) -> None:
-    found = connects.read(head.encode() + b"\x16\x03\x01")
+    found = connect_head.read(head.encode() + b"\x16\x03\x01")
     assert found is not None
     assert (found.host, found.port, found.size) == (*target, len(head))
     assert same_to_h11(head.encode() + b"\x16\x03\x01")
@@ -136,4 +136,4 @@ def test_what_clients_write_is_read_without_h11(head: str, target: tuple[str, in
     ],
 )
 def test_every_other_shape_is_left_to_h11(head: str) -> None:
-    assert connects.read(head.encode()) is None
+    assert connect_head.read(head.encode()) is None

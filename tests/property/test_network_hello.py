@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.proxy.protocol import tls_hello as hello
+from sandbox.proxy.protocol import tls_hello
 from tests.support.greetings import greeting, recut
 
 # Python's binding says so of a name that is not ASCII, of which no handler is told
@@ -35,8 +35,8 @@ def held(data: bytes) -> None:
     """Never another name than OpenSSL reads, and never none where it reads one."""
     read = as_openssl_reads_it(data)
     try:
-        found = hello.server_name(data)
-    except hello.Malformed:
+        found = tls_hello.server_name(data)
+    except tls_hello.Malformed:
         return
     if read is not None:
         assert found == read
@@ -45,7 +45,7 @@ def held(data: bytes) -> None:
 @given(NAME, st.lists(st.integers(0, 2000), max_size=6))
 def test_a_name_is_read_however_the_message_is_cut(name: str, cuts: list[int]) -> None:
     data = recut(greeting(name), cuts)
-    assert hello.server_name(data) == hello.server_name(data + b"\x14\x03\x03\0\1\1") == name
+    assert tls_hello.server_name(data) == tls_hello.server_name(data + b"\x14\x03\x03\0\1\1") == name
     held(data)
 
 
@@ -53,11 +53,11 @@ def test_a_name_is_read_however_the_message_is_cut(name: str, cuts: list[int]) -
 @given(NAME)
 def test_of_half_a_message_nothing_is_said(name: str) -> None:
     data = greeting(name)
-    assert {hello.server_name(data[:end]) for end in range(len(data))} == {None}
+    assert {tls_hello.server_name(data[:end]) for end in range(len(data))} == {None}
 
 
 def test_a_message_without_a_name_tells_none() -> None:
-    assert hello.server_name(greeting(None)) == ""
+    assert tls_hello.server_name(greeting(None)) == ""
 
 
 @given(NAME, st.integers(0, 2000), st.integers(0, 255))
@@ -93,11 +93,11 @@ def test_lists_of_names_are_read_as_one_name_or_as_none_for_certain(names: list[
 
 
 def test_a_message_of_more_names_than_one_is_not_guessed_at() -> None:
-    assert hello.server_name(_with_names(b"a.test")) == "a.test"
+    assert tls_hello.server_name(_with_names(b"a.test")) == "a.test"
     for odd in (_with_names(b"a.test", b"b.test"), _with_names(b"a.test", kind=1), _with_names(b"\xff")):
         try:
-            found = hello.server_name(odd)
-        except hello.Malformed:
+            found = tls_hello.server_name(odd)
+        except tls_hello.Malformed:
             continue
         raise AssertionError(found)
 
@@ -105,7 +105,7 @@ def test_a_message_of_more_names_than_one_is_not_guessed_at() -> None:
 def test_a_message_without_end_is_given_up() -> None:
     head = b"\x16\3\1\x40\0\1\xff\xff\xff" + bytes(16380)
     try:
-        found = hello.server_name(head)
-    except hello.Malformed:
+        found = tls_hello.server_name(head)
+    except tls_hello.Malformed:
         return
     raise AssertionError(found)

@@ -13,12 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sandbox.base import host_patterns as domains
-from sandbox.proxy.policy import address_guard as guard
+from sandbox.base import host_patterns
+from sandbox.proxy.policy import address_guard
 from sandbox.proxy.policy.host_rules import Rules
 from sandbox.proxy.policy.policy import Policy
-from sandbox.proxy.protocol import dns_messages as codec
-from sandbox.proxy.protocol import socks5 as socks
+from sandbox.proxy.protocol import dns_messages, socks5
 from tests.support.fronts import SECONDS, Served, all_of
 
 if TYPE_CHECKING:
@@ -44,21 +43,21 @@ def read_as_an_address(host: str) -> bool:
 
 @given(NAME)
 def test_a_canonical_name_is_its_own_form_and_so_is_every_spelling_of_it(name: str) -> None:
-    assert domains.presented(name) == name
-    assert domains.presented(name.upper() + ".") == name
+    assert host_patterns.presented(name) == name
+    assert host_patterns.presented(name.upper() + ".") == name
 
 
 @given(ODD)
 def test_the_form_of_a_host_is_a_form_and_ascii_or_there_is_none(text: str) -> None:
     try:
-        host = domains.presented(text)
-    except domains.PatternRefused:
+        host = host_patterns.presented(text)
+    except host_patterns.PatternRefused:
         return
-    assert domains.presented(host) == host
+    assert host_patterns.presented(host) == host
     assert host.isascii()
     assert host.isprintable()
     # what the resolver is asked can be no other spelling of an address
-    if not domains.is_address(host):
+    if not host_patterns.is_address(host):
         assert not host.replace(".", "").isdecimal()
         assert not read_as_an_address(host)
 
@@ -81,20 +80,20 @@ def test_one_pattern_allows_its_host_and_strict_subdomains_of_a_star(
 @given(st.ip_addresses(v=4))
 def test_an_address_inside_another_is_refused_as_itself(address: object) -> None:
     own = frozenset({"192.0.2.7"})
-    alone = guard.kind(str(address), own)
+    alone = address_guard.kind(str(address), own)
     for spelled in (f"::ffff:{address}", f"64:ff9b::{address}", f"::{address}"):
-        inside = guard.kind(spelled, own)
+        inside = address_guard.kind(spelled, own)
         assert bool(inside) >= bool(alone)
 
 
 @given(st.binary(max_size=80))
 def test_any_message_is_answered_or_not_and_never_breaks_the_reader(message: bytes) -> None:
     try:
-        query = codec.parse(message)
-    except codec.Malformed:
+        query = dns_messages.parse(message)
+    except dns_messages.Malformed:
         return
-    for code in (codec.NOERROR, codec.NXDOMAIN):
-        answer = codec.reply(query, code)
+    for code in (dns_messages.NOERROR, dns_messages.NXDOMAIN):
+        answer = dns_messages.reply(query, code)
         with contextlib.suppress(dns.exception.DNSException):
             assert dns.message.from_wire(answer).id == query.id
 
@@ -102,19 +101,19 @@ def test_any_message_is_answered_or_not_and_never_breaks_the_reader(message: byt
 @given(NAME, st.integers(0, 65535), st.sampled_from(["A", "AAAA", "TXT", "MX", "SRV", "ANY"]))
 def test_questions_are_read_as_another_implementation_writes_them(name: str, number: int, kind: str) -> None:
     sent = dns.message.make_query(name, kind, id=number)
-    query = codec.parse(sent.to_wire())
-    assert (query.id, query.name, query.code) == (number, name, codec.NOERROR)
-    assert sent.is_response(dns.message.from_wire(codec.reply(query, codec.NOERROR)))
+    query = dns_messages.parse(sent.to_wire())
+    assert (query.id, query.name, query.code) == (number, name, dns_messages.NOERROR)
+    assert sent.is_response(dns.message.from_wire(dns_messages.reply(query, dns_messages.NOERROR)))
 
 
 @given(st.binary(max_size=60), st.lists(st.integers(0, 60), max_size=4))
 def test_a_handshake_means_the_same_however_it_is_cut(data: bytes, cuts: list[int]) -> None:
     def read(pieces: list[bytes]) -> tuple[bytes, object, bytes]:
-        handshake, told = socks.Handshake(), b""
+        handshake, told = socks5.Handshake(), b""
         for index, piece in enumerate(pieces):
             try:
                 reply, target, early = handshake.feed(piece)
-            except socks.Malformed as error:
+            except socks5.Malformed as error:
                 return told + error.reply, "malformed", b""
             told += reply
             if target is not None:

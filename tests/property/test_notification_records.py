@@ -7,7 +7,7 @@ import struct
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.linux.kernel import seccomp_notification as notification
+from sandbox.linux.kernel import seccomp_notification
 from sandbox.linux.kernel.syscall_table import Unreadable, parse_syscall_line
 
 U64 = st.integers(0, 2**64 - 1)
@@ -20,17 +20,17 @@ def test_a_record_is_read_back(  # noqa: PLR0917  hypothesis hands over the fiel
     unique: int, pid: int, flags: int, number: int, arch: int, ip: int, args: tuple[int, ...], later: bytes
 ) -> None:
     raw = struct.pack("<QIIiIQ6Q", unique, pid, flags, number, arch, ip, *args)
-    assert notification.parse(raw + later) == (unique, pid, flags, number, arch, ip, args)
-    assert notification.parse(bytearray(raw)) == notification.parse(raw)
+    assert seccomp_notification.parse(raw + later) == (unique, pid, flags, number, arch, ip, args)
+    assert seccomp_notification.parse(bytearray(raw)) == seccomp_notification.parse(raw)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=200))
 def test_garbage_is_a_record_or_refused(raw: bytes) -> None:
     try:
-        parsed = notification.parse(raw)
-    except notification.Malformed:
-        assert len(raw) < notification.SIZE
+        parsed = seccomp_notification.parse(raw)
+    except seccomp_notification.Malformed:
+        assert len(raw) < seccomp_notification.SIZE
     else:
         assert len(parsed.args) == 6
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.configs import INVALID, VALID
-from vxconf.document import toml_subset as plain
+from vxconf.document import toml_subset
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ _TEXTS = st.builds(
 @settings(max_examples=200, deadline=None)
 @given(st.one_of(_TEXTS, st.lists(st.sampled_from("a=[]{}\"',.#\n \\\r1"), max_size=12).map("".join)))
 def test_what_it_reads_the_standard_library_reads_alike(text: str) -> None:
-    found = plain.read(text)
+    found = toml_subset.read(text)
     if found is not None:
         expected = tomllib.loads(text)
         assert found == expected
@@ -57,7 +57,7 @@ def test_the_corpus_reads_alike(path: Path) -> None:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         return
-    found = plain.read(text)
+    found = toml_subset.read(text)
     if found is not None:
         assert repr(found) == repr(tomllib.loads(text))
 
@@ -79,7 +79,7 @@ read = [
 ]
 write = ["dist/"]
 """
-    assert plain.read(text) == tomllib.loads(text)
+    assert toml_subset.read(text) == tomllib.loads(text)
 
 
 @pytest.mark.parametrize(
@@ -94,4 +94,4 @@ write = ["dist/"]
     ],
 )
 def test_what_needs_care_it_leaves(text: str) -> None:
-    assert plain.read(text) is None
+    assert toml_subset.read(text) is None

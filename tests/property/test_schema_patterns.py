@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vxconf.schema import patterns
-from vxconf.schema import schema_files as schema
+from vxconf.schema import patterns, schema_files
 
 
 @pytest.mark.parametrize("pattern", patterns.TESTS)
@@ -35,7 +34,7 @@ def test_so_it_is_for_every_single_character(pattern: str) -> None:
 
 
 def test_every_pattern_of_the_schema_has_its_test() -> None:
-    told = {node["pattern"] for _, node in schema.walk(schema.load("vx")) if "pattern" in node}
+    told = {node["pattern"] for _, node in schema_files.walk(schema_files.load("vx")) if "pattern" in node}
     assert told <= set(patterns.TESTS)
     assert told
 

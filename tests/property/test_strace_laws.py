@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandbox.linux.kernel.syscall_numbers import X86_64
-from sandbox.linux.strace import line_grammar as text
-from sandbox.linux.strace import trace_parser as parsing
+from sandbox.linux.strace import line_grammar, trace_parser
 from sandbox.linux.strace.trace_parser import LINE_LIMIT, Parser
 
 if TYPE_CHECKING:
@@ -235,24 +234,24 @@ def test_what_is_passed_over_tells_nothing_when_it_is_read(said: list[bytes], no
     trace = b"".join(b"1     %b\n" % line for line in said)
     swift = fed([trace], noted=noted)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parsing, "_LINES", re.compile(parsing.LINE))
+        patch.setattr(trace_parser, "_LINES", re.compile(trace_parser.LINE))
         assert fed([trace], noted=noted) == swift
 
 
 @given(recorded())
 @settings(max_examples=200)
 def test_a_frequent_shape_is_read_as_any_other(line: bytes) -> None:
-    assert text.result(line) == text.searched_result(line)
+    assert line_grammar.result(line) == line_grammar.searched_result(line)
     body = line.partition(b"(")[2].rpartition(b")")[0]
     for limit in range(1, 6):
-        assert text.arguments(body, limit) == text.searched_arguments(body, limit)
+        assert line_grammar.arguments(body, limit) == line_grammar.searched_arguments(body, limit)
 
 
 def test_every_recorded_line_is_read_the_same_by_its_shape_and_by_none() -> None:
     for line in RECORDED:
-        assert text.result(line) == text.searched_result(line)
+        assert line_grammar.result(line) == line_grammar.searched_result(line)
         body = line.partition(b"(")[2].rpartition(b")")[0]
-        assert text.arguments(body, 6) == text.searched_arguments(body, 6)
+        assert line_grammar.arguments(body, 6) == line_grammar.searched_arguments(body, 6)
 
 
 @pytest.mark.parametrize("end", [b") = 0", b") = -1 ENOENT (No such file or directory)"])

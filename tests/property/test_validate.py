@@ -16,12 +16,10 @@ from tests.support.configs import judge
 from vxconf.diagnostics.diagnostic import Unreadable
 from vxconf.document.parse import Document, parse
 from vxconf.document.spans import locate
-from vxconf.schema import _validator, _validator_workspace
-from vxconf.schema import generate as docgen
-from vxconf.schema import schema_files as schema
+from vxconf.schema import _validator, _validator_workspace, generate, schema_files
 from vxconf.validate.validate import validate
 
-_KEYS = sorted({part for path, _ in schema.walk(schema.load("vx")) for part in path} - {schema.ANY})
+_KEYS = sorted({part for path, _ in schema_files.walk(schema_files.load("vx")) for part in path} - {schema_files.ANY})
 
 _scalars = st.one_of(
     st.none(),
@@ -40,10 +38,10 @@ _loose = st.recursive(
 )
 
 
-def _like(node: schema.Schema) -> st.SearchStrategy[Any]:
+def _like(node: schema_files.Schema) -> st.SearchStrategy[Any]:
     """Documents near the schema: mostly the right shape, so that every branch is walked."""
-    root = schema.load("vx")
-    node = schema.resolve(root, node)
+    root = schema_files.load("vx")
+    node = schema_files.resolve(root, node)
     if "anyOf" in node:
         right: st.SearchStrategy[Any] = st.one_of(*map(_like, node["anyOf"]))
     elif "enum" in node:
@@ -61,7 +59,7 @@ def _like(node: schema.Schema) -> st.SearchStrategy[Any]:
     return st.integers(0, 15).flatmap(lambda chance: _loose if chance == 0 else right)
 
 
-_documents = _like(schema.load("vx"))
+_documents = _like(schema_files.load("vx"))
 
 
 def _fast(module: Any, data: object) -> bool:
@@ -78,12 +76,12 @@ def _fast(module: Any, data: object) -> bool:
 @example(data={"name": "x\n"})
 @example(data={"tasks": {"a": {"exec": {"command": "x", "sandbox": {"allow": {"localBinding": [8080.0, True]}}}}}})
 def test_the_fast_validator_says_what_the_schema_says(data: object) -> None:
-    assert _fast(_validator, data) == Draft7Validator(schema.load("vx")).is_valid(data)
+    assert _fast(_validator, data) == Draft7Validator(schema_files.load("vx")).is_valid(data)
 
 
 @given(data=st.dictionaries(st.sampled_from(["name", "projects", "cacheDir", "x"]), _loose, max_size=3) | _loose)
 def test_the_fast_validator_of_the_workspace_says_what_its_schema_says(data: object) -> None:
-    assert _fast(_validator_workspace, data) == Draft7Validator(schema.load("workspace")).is_valid(data)
+    assert _fast(_validator_workspace, data) == Draft7Validator(schema_files.load("workspace")).is_valid(data)
 
 
 def _document(data: object) -> Document:
@@ -101,7 +99,7 @@ def test_judging_never_raises_and_changes_nothing(data: object) -> None:
     said = validate(document)
     assert document.data == before
     assert said == validate(document)
-    schema_says = Draft7Validator(schema.load("vx")).is_valid(document.data)
+    schema_says = Draft7Validator(schema_files.load("vx")).is_valid(document.data)
     assert schema_says == (not any(d.code.startswith("VX1") and d.code != "VX103" for d in said))
     lines = document.text.split("\n")
     for d in said:
@@ -188,7 +186,7 @@ def test_every_value_of_a_json_text_is_at_its_place(data: dict[str, Any]) -> Non
 
 @given(data=_data)
 def test_toml_made_of_any_data_reads_back(data: dict[str, Any]) -> None:
-    assert tomllib.loads(docgen.toml(data)) == data
+    assert tomllib.loads(generate.toml(data)) == data
 
 
 @settings(max_examples=200)

@@ -15,8 +15,7 @@ import pytest
 from sandbox.contract.errors import NotStarted
 from sandbox.machine.find_tools import find_bwrap
 from sandbox.planning.operations import Make, Origin
-from sandbox.scratch import make_dirs as making
-from sandbox.scratch import task_tmpdir as temporary
+from sandbox.scratch import make_dirs, task_tmpdir
 from tests.conftest import REPOSITORY, make_tree
 from tests.redteam.conftest import PYTHON, Box, shown
 
@@ -49,12 +48,12 @@ def test_making_and_taking_back_follow_no_link(base: Path) -> None:
     target = make_tree(base / "target", {"out": None})
     (base / "gen").symlink_to(target)
     with pytest.raises(NotStarted):
-        making.make([Make(path=str(base / "gen/out/deep"), origin=Origin())])
+        make_dirs.make([Make(path=str(base / "gen/out/deep"), origin=Origin())])
     assert os.listdir(target / "out") == []
-    made = making.make([Make(path=str(base / "new/out"), origin=Origin())])
+    made = make_dirs.make([Make(path=str(base / "new/out"), origin=Origin())])
     (base / "new").rename(base / "moved")
     (base / "new").symlink_to(target)
-    making.take_back(made)
+    make_dirs.take_back(made)
     assert os.path.isdir(target / "out")
 
 
@@ -137,14 +136,14 @@ def test_a_temporary_root_of_another_user_is_refused(base: Path) -> None:
     (base / "theirs").mkdir()
     os.chown(base / "theirs", 61234, 61234)
     with pytest.raises(NotStarted, match="not a directory of this user"):
-        temporary.make(str(base / "theirs"))
+        task_tmpdir.make(str(base / "theirs"))
     with pytest.raises(NotStarted, match="belongs to another user"):
-        temporary.make(str(base / "theirs/below"))
+        task_tmpdir.make(str(base / "theirs/below"))
 
 
 def test_an_own_temporary_root_that_others_could_read_is_closed(base: Path) -> None:
     (base / "vx").mkdir(mode=0o755)
-    temporary.make(str(base / "vx"))
+    task_tmpdir.make(str(base / "vx"))
     assert stat.S_IMODE((base / "vx").stat().st_mode) == 0o700
 
 

@@ -12,7 +12,7 @@ from sandbox.machine.ask_facts import HostFiles
 from sandbox.planning.operations import Origin, ReadOnlyRoot
 from sandbox.planning.plan import Plan
 from sandbox.request.protected_names import Executed, existing
-from sandbox.scratch import quarantine as setaside
+from sandbox.scratch import quarantine
 from tests.conftest import make_tree
 from tests.redteam.conftest import Box, shown
 from tests.support.observers import ANSWERING
@@ -103,8 +103,8 @@ def test_what_is_set_aside_is_never_reached_through_a_link(base: Path, monkeypat
         project=str(root),
         executed=Executed(roots=(str(root / "out"),)),
     )
-    shelf = setaside.Shelf(str(base / "temp"))
-    told = setaside.set_aside(plan, workspace=str(root), shelf=shelf, files=HostFiles())
+    shelf = quarantine.Shelf(str(base / "temp"))
+    told = quarantine.set_aside(plan, workspace=str(root), shelf=shelf, files=HostFiles())
     assert [violation.path for violation in told] == [str(root / "out/a/.bashrc"), str(root / "out/b/.vscode")]
     assert all("could not be moved away" in violation.line for violation in told)
     assert (mine / ".bashrc").read_text() == (mine / ".vscode/x").read_text() == "mine\n"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.linux.run import run as invocation
+from sandbox.linux.run import run
 from tests.redteam.conftest import PYTHON, Box, processes, shown, violated
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(invocation, "GRACE", 0.3)
+    monkeypatch.setattr(run, "GRACE", 0.3)
 
 
 def test_a_swallowed_denial_is_no_pass_whoever_meets_it(each_box: Box) -> None:

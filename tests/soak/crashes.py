@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sandbox import ResolvedSandboxConfig, Session
-from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.kernel import kernel_calls
 from tests.soak.counting import descendants, look, settled
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def matrix(place: Path, parties: tuple[Party, ...] = PARTIES, *, moments: int, s
     """Kill each party so many times; what was wrong, a line each."""
     os.environ["VX_TMPDIR"] = str(place / "temp")
     # whoever is left by a dead parent is found below this process
-    kernel.become_subreaper()
+    kernel_calls.become_subreaper()
     root = (place / "ws").resolve()
     for name in ("app/lib/cart", "app/out/.keep"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)

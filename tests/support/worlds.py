@@ -14,7 +14,7 @@ from sandbox.base.host_facts import HostFacts
 from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.contract.errors import RequestRefused
 from sandbox.machine.ask_facts import HostFiles
-from sandbox.planning import linux_plan as linux
+from sandbox.planning import linux_plan
 from sandbox.request import build as requests
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Made:
     refused: list[str] = field(default_factory=list)
 
     def plan(self) -> Plan:
-        return linux.plan(self.request, HostFiles(), served=self.served)
+        return linux_plan.plan(self.request, HostFiles(), served=self.served)
 
     def interesting(self) -> list[str]:
         """Every path that is there or nearly so, and ways to them that are not straight."""
@@ -230,7 +230,7 @@ def make(world: World, base: str, *, programs: Iterable[str] = (), served: bool 
         )
         try:
             request = build(more, nested, cache)
-            linux.plan(request, files, served=served)
+            linux_plan.plan(request, files, served=served)
         except RequestRefused as error:
             made.refused.append(str(error))
             continue

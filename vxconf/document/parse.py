@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Never
 
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Unreadable, quoted
-from vxconf.document import toml_subset as plain
+from vxconf.document import toml_subset
 
 if TYPE_CHECKING:
     import tomllib
@@ -156,7 +156,7 @@ def _decode(raw: bytes, file: str) -> str:
 
 
 def _toml(text: str, file: str) -> Document:
-    data: Any = plain.read(text)
+    data: Any = toml_subset.read(text)
     if data is not None:
         return Document(file=file, format="toml", text=text, data=data)
     import tomllib

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vxconf.diagnostics.diagnostic import Unreadable, dotted
 from vxconf.document.parse import parse
 from vxconf.document.spans import locate
-from vxconf.edit import json_edits as edit_json
-from vxconf.edit import toml_edits as edit_toml
+from vxconf.edit import json_edits, toml_edits
 from vxconf.edit.text_edits import Uneditable, edited
 
 if TYPE_CHECKING:
@@ -94,9 +93,9 @@ def with_entries(
 def _grown(document: Document, path: tuple[str, ...], entries: Sequence[str]) -> Document:
     text = document.text
     if document.format == "toml":
-        text = edit_toml.with_entries(text, path, entries)
+        text = toml_edits.with_entries(text, path, entries)
     else:
-        text = edited(text, edit_json.add(text, path, entries))
+        text = edited(text, json_edits.add(text, path, entries))
     try:
         grown = parse(text.encode(), file=document.file)
     except Unreadable:

@@ -12,7 +12,7 @@ from sandbox.base.host_patterns import PatternRefused, check_pattern
 from sandbox.planning.macos.plan_of_request import plan
 from sandbox.planning.macos.profile_rules import At, Below, Rule
 from sandbox.planning.macos.profile_text import text, written
-from sandbox.proxy.policy import policy_from_config as policies
+from sandbox.proxy.policy import policy_from_config
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,11 +102,11 @@ def _network(mac: Mac, whole: MacPlan, entry: Entry) -> Iterator[JSON]:
         pattern = check_pattern(entry.text, allow=True)
     except PatternRefused:  # told as a refusal
         return
-    if policies.is_loopback(pattern) and pattern.port in policies.host_ports(mac.config):
+    if policy_from_config.is_loopback(pattern) and pattern.port in policy_from_config.host_ports(mac.config):
         for rule in whole.rules:
             if rule.origin.field == "network":
                 yield _told(rule)
-    elif policies.is_loopback(pattern) and pattern.port in policies.published(mac.config):
+    elif policy_from_config.is_loopback(pattern) and pattern.port in policy_from_config.published(mac.config):
         return
     else:
         yield {"rule": "", "describe": f"let {pattern} through {_FRONT}"}

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sandbox.base import known_sockets as sockets
-from sandbox.base import paths
+from sandbox.base import known_sockets, paths
 from sandbox.base.environment import HTTP_PORT, SOCKS_PORT
 from sandbox.base.host_patterns import PatternRefused, check_pattern, is_address, presented
-from sandbox.proxy.policy import policy_from_config as policies
+from sandbox.proxy.policy import policy_from_config
 from sandbox.proxy.policy.host_rules import USUAL_PORTS
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class Block(NamedTuple):
 def operations(block: Block, field: str, entry: Entry) -> Iterator[JSON]:
     """What one entry, or a field that is no list, becomes on Linux."""
     if field == "localBinding":
-        for port in policies.published(block.config):
+        for port in policy_from_config.published(block.config):
             what = f"listen on the host's 127.0.0.1:{port}, and connect what comes there to the task's own port {port}"
             yield _operation("Publish", f"127.0.0.1:{port}", what)
     elif field == "unixSockets":
@@ -94,10 +93,10 @@ def _host(block: Block, field: str, pattern: Pattern) -> Iterator[JSON]:
     if _denied(block, pattern):
         return
     port = pattern.port
-    if policies.is_loopback(pattern) and port in policies.host_ports(block.config):
+    if policy_from_config.is_loopback(pattern) and port in policy_from_config.host_ports(block.config):
         what = f"listen on port {port} of the task's own loopback, and connect what comes there to the host's {pattern}"
         yield _operation("Relay", str(pattern), what)
-    elif not policies.is_loopback(pattern) or port not in policies.published(block.config):
+    elif not policy_from_config.is_loopback(pattern) or port not in policy_from_config.published(block.config):
         yield _operation("Allow", str(pattern), f"let {pattern} through the task's front")
 
 
@@ -109,7 +108,7 @@ def notes(block: Block, field: str, entry: Entry) -> Iterator[str]:
         yield "ready before the command starts, which is refused where another program holds a port"
     elif field == "unixSockets":
         for path, entries in block.entries(field):
-            if entry in entries and (what := sockets.control(path)):
+            if entry in entries and (what := known_sockets.control(path)):
                 yield f"behind it is {what}"
     elif field == "network" and not entry.text:
         yield _union(block)
@@ -122,7 +121,7 @@ def notes(block: Block, field: str, entry: Entry) -> Iterator[str]:
 
 
 def _union(block: Block) -> str:
-    union = policies.canonical(block.listed, allow=True)
+    union = policy_from_config.canonical(block.listed, allow=True)
     if not union:
         return "reaches what the tasks of one run list, and no task of the workspace lists a host"
     more = f" and {len(union) - _NAMED} more" if len(union) > _NAMED else ""
@@ -137,7 +136,7 @@ def _host_notes(block: Block, pattern: Pattern, *, first: bool) -> Iterator[str]
     denied = _denied(block, pattern)
     if denied:
         yield f"does nothing: deny.network {denied} refuses it first"
-    elif policies.is_loopback(pattern):
+    elif policy_from_config.is_loopback(pattern):
         yield _loopback_note(block, pattern)
     else:
         if pattern.wildcard:
@@ -156,7 +155,7 @@ def _denied(block: Block, pattern: Pattern) -> Pattern | None:
 def _loopback_note(block: Block, pattern: Pattern) -> str:
     if pattern.port is None:
         return "through a proxy alone, and most programs take none to loopback: name the port to dial it"
-    if pattern.port in policies.published(block.config):
+    if pattern.port in policy_from_config.published(block.config):
         return f"the task's own port, since localBinding lists {pattern.port}: nothing of the host's is reached"
     return "the host's own server, dialled without a proxy"
 
@@ -175,7 +174,7 @@ def implied(block: Block, temp: str) -> Iterator[tuple[str, str, str, list[JSON]
         "",
         [],
     )
-    own = policies.own_sockets(block.config, temp)
+    own = policy_from_config.own_sockets(block.config, temp)
     yield ", ".join(own), "sockets there are the task's own work and need no grant", "", []
     if block.config.unix_sockets is not True:
         yield (
@@ -193,8 +192,10 @@ def listeners(config: ResolvedSandboxConfig) -> list[str]:
         f"127.0.0.1:{SOCKS_PORT} inside: SOCKS proxy",
         f"127.0.0.1:{_DNS_PORT} inside: name server, UDP and TCP",
     ]
-    inside += [f"port {port} of loopback inside: the host's own port" for port in policies.host_ports(config)]
-    return inside + [f"127.0.0.1:{port} on the host: the task's own port" for port in policies.published(config)]
+    inside += [f"port {port} of loopback inside: the host's own port" for port in policy_from_config.host_ports(config)]
+    return inside + [
+        f"127.0.0.1:{port} on the host: the task's own port" for port in policy_from_config.published(config)
+    ]
 
 
 def host(block: Block, target: str) -> Answer:
@@ -207,7 +208,7 @@ def host(block: Block, target: str) -> Answer:
         name = presented(name)
     except PatternRefused as refused:
         return Answer(allowed=False, by=f"no host is written like that: {refused.message}")
-    if name in policies.LOOPBACK and port is not None and port in policies.published(block.config):
+    if name in policy_from_config.LOOPBACK and port is not None and port in policy_from_config.published(block.config):
         return Answer(allowed=True, by=f"port {port} is the task's own, since localBinding lists it")
     nearest = _nearest(block, name)
     denies = [(pattern, entries[0]) for pattern, entries in block.patterns("denyNetwork")]
@@ -226,11 +227,11 @@ def host(block: Block, target: str) -> Answer:
 
 def _not_listed(block: Block, name: str, port: int | None) -> str:
     if block.config.network is True:
-        others = policies.canonical(block.listed, allow=True)
+        others = policy_from_config.canonical(block.listed, allow=True)
         found = [p for p in (check_pattern(text, allow=True) for text in others) if p.matches(name, port or p.port)]
         listed = f"a task of the workspace lists {found[0]}" if found else "no task of the workspace lists it"
         return f"network = true reaches what the tasks of one run list, and this one lists nothing itself; {listed}"
-    if name in policies.LOOPBACK:
+    if name in policy_from_config.LOOPBACK:
         return "loopback inside is the task's own: a port of the host's is reached once network lists it"
     return "it is on no list" if block.config.network else "the block lists no host"
 
@@ -246,7 +247,7 @@ def _nearest(block: Block, name: str) -> Entry | None:
 
 
 def _shared(one: str, other: str) -> int:
-    if one == other or {one, other} <= set(policies.LOOPBACK):
+    if one == other or {one, other} <= set(policy_from_config.LOOPBACK):
         return len(other)
     if is_address(one) or is_address(other):
         return 0
@@ -271,10 +272,10 @@ def socket(block: Block, real: str, *, temp: str) -> Answer:
             return Answer(allowed=True, by=entries[0])
     if block.config.unix_sockets is True:
         return Answer(allowed=True, by="allow.unixSockets = true opens every socket that this user may open")
-    for place in policies.own_sockets(block.config, temp):
+    for place in policy_from_config.own_sockets(block.config, temp):
         if paths.at_or_under(real, place):
             return Answer(allowed=True, by=f"sockets in {place} are the task's own work")
-    what = sockets.control(real)
+    what = known_sockets.control(real)
     behind = f", and behind it is {what}" if what else ""
     near = [entries[0] for path, entries in block.entries("unixSockets") if paths.parent(path) == paths.parent(real)]
     return Answer(allowed=False, by=f"no entry of unixSockets is that path{behind}", nearest=near[0] if near else None)

@@ -7,7 +7,7 @@ import os
 
 from sandbox.contract.errors import Unavailable
 from sandbox.linux.inside.bubblewrap import bwrap_argv
-from sandbox.linux.kernel import seccomp_filter as rules
+from sandbox.linux.kernel import seccomp_filter
 from sandbox.linux.messages import Base
 from sandbox.machine.find_tools import find_bwrap
 
@@ -23,13 +23,13 @@ def argv() -> list[str]:
 
 def filter_lines() -> list[str]:
     """What the filter does with each call it knows, one a line, sorted."""
-    lines = {name: f"refuse {name} with {errno.errorcode[code]}" for name, code in rules.REFUSED.items()}
-    judged = rules.conditions("mediated")
+    lines = {name: f"refuse {name} with {errno.errorcode[code]}" for name, code in seccomp_filter.REFUSED.items()}
+    judged = seccomp_filter.conditions("mediated")
     lines |= {name: f"decide {name} by its arguments" for name in judged}
     lines |= {
         name: f"show {name} to the observer, then let it go on"
-        for name in rules.notified("writes")
+        for name in seccomp_filter.notified("writes")
         if name not in lines
     }
-    lines |= {name: f"have the warden make {name} for the task" for name in rules.dialled()}
+    lines |= {name: f"have the warden make {name} for the task" for name in seccomp_filter.dialled()}
     return [lines[name] for name in sorted(lines)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sandbox.base import known_sockets as sockets
+from sandbox.base import known_sockets
 from sandbox.base.host_facts import Kind
 from sandbox.base.host_patterns import PatternRefused, check_pattern, is_address
 from vxconf.diagnostics.diagnostic import quoted
@@ -143,7 +143,7 @@ def _sockets(judged: Judged, files: Files) -> Iterator[_Found]:
     granted = resolution.config.unix_sockets
     for index, path in enumerate(granted if isinstance(granted, tuple) else ()):
         entry = resolution.origin(f"unixSockets[{index}]")[0]
-        what = sockets.control(path) or sockets.control(entry.text)
+        what = known_sockets.control(path) or known_sockets.control(entry.text)
         if what is not None:
             yield "VX410", entry, f"opens {what}", "leave it out unless the task is trusted with all of that"
         elif files.kind(path) is Kind.DIRECTORY:

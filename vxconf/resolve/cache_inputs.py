@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
-from sandbox.contract import refusal_codes as refusals
+from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal
-from sandbox.request import cache_key as keys
+from sandbox.request import cache_key
 from vxconf.resolve.judge_block import diagnose
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def unread(request: Request, task: TaskModel, document: Document, files: Files) 
         path: FieldPath = (*task.path, "cache", "inputs", "workspaceFiles", index)
         try:
             for name in _files(entry, root, files):
-                if not back(paths.join(root, name)) and keys.keyed_outside_grants(request, (name,), files):
+                if not back(paths.join(root, name)) and cache_key.keyed_outside_grants(request, (name,), files):
                     found.append(diagnose(_hidden(name, request), path, document))
                     break
         except Refusal as refusal:
@@ -48,7 +48,7 @@ def _hidden(name: str, request: Request) -> Refusal:
     spelled = "/".join([".."] * up + [globs.escape(name)])
     return Refusal(
         f"the cache key holds {name}, which no grant lets the task read",
-        code=refusals.KEYED_UNREAD,
+        code=refusal_codes.KEYED_UNREAD,
         hint=f'add "{spelled}" to allow.read, or take it out of the key',
     )
 
@@ -78,7 +78,7 @@ def _files(entry: str, root: str, files: Files) -> Iterator[str]:
                 if looked > globs.MAX_ENTRIES:
                     raise Refusal(
                         f'"{entry}" takes more than {globs.MAX_ENTRIES} names',
-                        code=refusals.TOO_MUCH,
+                        code=refusal_codes.TOO_MUCH,
                         hint="name a deeper directory",
                     )
                 todo += (paths.join(path, name) for name in names)

@@ -15,7 +15,7 @@ from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.config import Ignore, Platform, ResolvedSandboxConfig
 from sandbox.contract.errors import Refusal
-from sandbox.request import credentials as stores
+from sandbox.request import credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -222,7 +222,7 @@ class _Resolver:
         where = self._where
         path = paths.normal(path)
         real = paths.canonical(path, where.files)
-        closed = stores.led_into(path, real, home=where.home, workspace=where.workspace, files=where.files)
+        closed = credentials.led_into(path, real, home=where.home, workspace=where.workspace, files=where.files)
         if closed:
             raise Refusal(
                 f'allow.read "{text}" leads through a link into {closed}',

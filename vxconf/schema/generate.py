@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from vxconf.diagnostics.codes import CODES, Code, Severity, Stage
-from vxconf.schema import schema_files as schema
+from vxconf.schema import schema_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,15 +47,15 @@ def fresh(path: str, text: str) -> bool:
 # --- validators
 
 
-def validator_code(name: schema.Name) -> str:
+def validator_code(name: schema_files.Name) -> str:
     """The module that holds the schema as plain code.
 
     fastjsonschema's own messages and exceptions are taken out: the code answers yes or no, and loads nothing.
     """
     import fastjsonschema
 
-    digest = hashlib.sha256(schema.text(name).encode()).hexdigest()
-    code: str = fastjsonschema.compile_to_code(schema.load(name), use_default=False, detailed_exceptions=False)
+    digest = hashlib.sha256(schema_files.text(name).encode()).hexdigest()
+    code: str = fastjsonschema.compile_to_code(schema_files.load(name), use_default=False, detailed_exceptions=False)
     code = code.partition("from fastjsonschema import")[2].partition("\n")[2]
     code = re.sub(r"raise JsonSchemaValueException\(.*\)$", "raise Invalid", code, flags=re.MULTILINE)
     code = code.replace("(JsonSchemaValueException, JsonSchemaValuesException)", "Invalid")
@@ -114,13 +114,13 @@ def schema_page() -> str:
     return "\n".join(parts)
 
 
-def _fields(name: schema.Name) -> Iterator[str]:
-    root = schema.load(name)
-    required = {(*path, key) for path, node in schema.walk(root) for key in node.get("required", ())}
-    for path, node in schema.walk(root):
-        if path[-1] == schema.ANY and "description" not in node:
+def _fields(name: schema_files.Name) -> Iterator[str]:
+    root = schema_files.load(name)
+    required = {(*path, key) for path, node in schema_files.walk(root) for key in node.get("required", ())}
+    for path, node in schema_files.walk(root):
+        if path[-1] == schema_files.ANY and "description" not in node:
             continue  # the value of a free name is described with its table
-        title = ".".join("<name>" if part == schema.ANY else part for part in path)
+        title = ".".join("<name>" if part == schema_files.ANY else part for part in path)
         yield f"### `{title}`\n"
         yield f"{node['markdownDescription']}\n"
         yield "\n".join(_facts(node, required=path in required)) + "\n"
@@ -128,7 +128,7 @@ def _fields(name: schema.Name) -> Iterator[str]:
         yield f"```toml\n{toml(example)}```\n"
 
 
-def _facts(node: schema.Schema, *, required: bool) -> Iterator[str]:
+def _facts(node: schema_files.Schema, *, required: bool) -> Iterator[str]:
     yield f"- Type: {_type(node)}"
     if required:
         yield "- Required."
@@ -138,7 +138,7 @@ def _facts(node: schema.Schema, *, required: bool) -> Iterator[str]:
         yield f"- {_ONLY[node['x-platform']]}"
 
 
-def _type(node: schema.Schema) -> str:
+def _type(node: schema_files.Schema) -> str:
     if "anyOf" in node:
         return " or ".join(_type(sub) for sub in node["anyOf"])
     if "enum" in node:
@@ -160,10 +160,10 @@ def _type(node: schema.Schema) -> str:
     return str(kind)
 
 
-def _example(path: tuple[str, ...], value: object, name: schema.Name) -> dict[str, Any]:
+def _example(path: tuple[str, ...], value: object, name: schema_files.Name) -> dict[str, Any]:
     data: dict[str, Any] = {}
     table = data
-    keys = ["build" if key == schema.ANY else key for key in path]
+    keys = ["build" if key == schema_files.ANY else key for key in path]
     for key in keys[:-1]:
         table = table.setdefault(key, {})
         if key == "exec":

@@ -13,7 +13,7 @@ from jsonschema import Draft7Validator
 
 from vxconf.diagnostics.diagnostic import dotted, quoted
 from vxconf.document.parse import NotFinite
-from vxconf.schema import schema_files as schema
+from vxconf.schema import schema_files
 from vxconf.validate.finding import Finding
 from vxconf.validate.unknown_keys import close, unknown_key
 
@@ -30,10 +30,12 @@ _SHOWN = 80
 _LARGE = 10**15
 
 
-def complain(data: object, form: Format, name: schema.Name, root: schema.Schema | None = None) -> Iterator[Finding]:
+def complain(
+    data: object, form: Format, name: schema_files.Name, root: schema_files.Schema | None = None
+) -> Iterator[Finding]:
     """Every mistake the schema finds, in no order; `root` is another schema to judge by."""
     words = _Words(form)
-    root = root or schema.load(name)
+    root = root or schema_files.load(name)
     for error in Draft7Validator(root).iter_errors(data):
         yield from words.explain(error, tuple(error.absolute_path), root, name)
 
@@ -46,7 +48,7 @@ class _Words:
         self._table = "table" if form == "toml" else "object"
 
     def explain(
-        self, error: ValidationError, path: FieldPath, root: schema.Schema, name: schema.Name
+        self, error: ValidationError, path: FieldPath, root: schema_files.Schema, name: schema_files.Name
     ) -> Iterator[Finding]:
         value: Any = error.instance
         rule, wanted = error.validator, error.schema
@@ -73,16 +75,18 @@ class _Words:
 
     # --- one mistake each
 
-    def _wrong_type(self, value: object, path: FieldPath, wanted: schema.Schema, root: schema.Schema) -> Finding:
+    def _wrong_type(
+        self, value: object, path: FieldPath, wanted: schema_files.Schema, root: schema_files.Schema
+    ) -> Finding:
         list_path = path[:-1] if path and isinstance(path[-1], int) else None
         if list_path is not None:
-            whole = self.wanted(schema.lookup(root, list_path) or {})
+            whole = self.wanted(schema_files.lookup(root, list_path) or {})
             message = f"{dotted(list_path)} must be {whole}, and entry [{path[-1]}] is {self.kind(value)}"
         else:
             message = f"{dotted(path) or 'the file'} must be {self.wanted(wanted)}, not {self.kind(value)}"
         return Finding(code="VX102", path=path, message=message, help=self._type_advice(value, path, wanted))
 
-    def _type_advice(self, value: object, path: FieldPath, wanted: schema.Schema) -> str:
+    def _type_advice(self, value: object, path: FieldPath, wanted: schema_files.Schema) -> str:
         kind = str(wanted.get("type"))
         if value is None and path[-1:] != ("command",):
             return "remove the key" if path and isinstance(path[-1], str) else "remove it"
@@ -96,7 +100,7 @@ class _Words:
             return "write sandbox = {} for the baseline" if toml else 'write "sandbox": {} for the baseline'
         return f"write [{dotted(path)}] and its keys below" if toml and path else "write it in braces"
 
-    def _missing(self, value: dict[str, Any], path: FieldPath, wanted: schema.Schema) -> Iterator[Finding]:
+    def _missing(self, value: dict[str, Any], path: FieldPath, wanted: schema_files.Schema) -> Iterator[Finding]:
         known = wanted.get("properties", {})
         for key in wanted["required"]:
             misspelt = any(k not in known and close(k, key) for k in value)
@@ -106,13 +110,13 @@ class _Words:
                 message = f"{dotted(path)} has no {key}"
                 yield Finding(code="VX104", path=(*path, key), message=message, help=f"add one, such as {line}")
 
-    def _out_of_range(self, value: float, path: FieldPath, wanted: schema.Schema) -> Finding:
+    def _out_of_range(self, value: float, path: FieldPath, wanted: schema_files.Schema) -> Finding:
         number = str(value) if abs(value) < _LARGE else "a number that large"
         message = f"{dotted(path)} must be {self.wanted(wanted)}, not {number}"
         remedy = "leave the key out for no limit" if "exclusiveMinimum" in wanted else "use a port from 1 to 65535"
         return Finding(code="VX105", path=path, message=message, help=remedy)
 
-    def _exactly_one(self, value: dict[str, Any], path: FieldPath, wanted: schema.Schema) -> Finding:
+    def _exactly_one(self, value: dict[str, Any], path: FieldPath, wanted: schema_files.Schema) -> Finding:
         names = " or ".join(wanted["properties"])
         message = f"{dotted(path)} must hold exactly one of {names}"
         return Finding(code="VX109", path=path, message=message, help="remove one of the two" if value else "add one")
@@ -130,9 +134,9 @@ class _Words:
             at_key=True,
         )
 
-    def _empty(self, value: object, path: FieldPath, root: schema.Schema) -> Finding:
+    def _empty(self, value: object, path: FieldPath, root: schema_files.Schema) -> Finding:
         if path and isinstance(path[-1], int):
-            whole = self.wanted(schema.lookup(root, path[:-1]) or {})
+            whole = self.wanted(schema_files.lookup(root, path[:-1]) or {})
             message = f"{dotted(path[:-1])} must be {whole}, and entry [{path[-1]}] is empty"
             return Finding(code="VX106", path=path, message=message, help="remove the entry")
         remedy = "remove the key, or list a port" if isinstance(value, list) else "remove the key, or give it a value"
@@ -143,7 +147,7 @@ class _Words:
     # --- unions: `true` or a list, a boolean or a list
 
     def _union(
-        self, error: ValidationError, path: FieldPath, root: schema.Schema, name: schema.Name
+        self, error: ValidationError, path: FieldPath, root: schema_files.Schema, name: schema_files.Name
     ) -> Iterator[Finding]:
         value, wanted = error.instance, error.schema
         assert isinstance(wanted, dict)  # noqa: S101  explain() has looked
@@ -158,7 +162,7 @@ class _Words:
         code = "VX107" if value is False else "VX102"
         yield Finding(code=code, path=path, message=message, help=self._union_advice(value, wanted))
 
-    def _union_advice(self, value: object, wanted: schema.Schema) -> str:
+    def _union_advice(self, value: object, wanted: schema_files.Schema) -> str:
         ports = any(sub.get("items", {}).get("type") == "integer" for sub in wanted["anyOf"])
         if value is False or value is None:
             return "remove the key: nothing is allowed without it"
@@ -199,7 +203,7 @@ class _Words:
         )
         return next((name for types, name in kinds if isinstance(value, types)), "something else")
 
-    def wanted(self, node: schema.Schema) -> str:
+    def wanted(self, node: schema_files.Schema) -> str:
         """What a field takes, with its article."""
         if "anyOf" in node:
             return " or ".join(self.wanted(sub) for sub in node["anyOf"]).replace("true or false or", "true, false or")
@@ -220,7 +224,7 @@ class _Words:
             return "true or false"
         return f"{'a' if self._form == 'toml' else 'an'} {self._table}"
 
-    def _plural(self, items: schema.Schema) -> str:
+    def _plural(self, items: schema_files.Schema) -> str:
         if items.get("type") == "integer":
             return "ports (whole numbers from 1 to 65535)"
         return "non-empty strings"

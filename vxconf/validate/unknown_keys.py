@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vxconf.diagnostics.diagnostic import dotted, quoted
-from vxconf.schema import schema_files as schema
+from vxconf.schema import schema_files
 from vxconf.suggest import Nearest, fold
 from vxconf.validate.finding import Finding
 
@@ -42,10 +42,12 @@ _KNOWN: dict[tuple[str, str], str] = {
 }
 
 
-def unknown_key(value: dict[str, Any], path: FieldPath, root: schema.Schema, name: schema.Name) -> Iterator[Finding]:
+def unknown_key(
+    value: dict[str, Any], path: FieldPath, root: schema_files.Schema, name: schema_files.Name
+) -> Iterator[Finding]:
     """One finding for each key of a table that the schema does not know there."""
-    node = schema.lookup(root, path)
-    known = [key for key in schema.properties(root, node or {}) if key != schema.ANY]
+    node = schema_files.lookup(root, path)
+    known = [key for key in schema_files.properties(root, node or {}) if key != schema_files.ANY]
     nearest = Nearest(known)
     for key in value:
         if key in known:
@@ -60,7 +62,7 @@ def unknown_key(value: dict[str, Any], path: FieldPath, root: schema.Schema, nam
         )
 
 
-def _advice(key: str, value: dict[str, Any], path: FieldPath, nearest: Nearest, name: schema.Name) -> str:
+def _advice(key: str, value: dict[str, Any], path: FieldPath, nearest: Nearest, name: schema_files.Name) -> str:
     table = _table(path)
     if table == "task" and key == "sandbox":
         if "exec" in value:
@@ -88,13 +90,13 @@ def _table(path: FieldPath) -> str:
     return str(path[-1])
 
 
-def _elsewhere(key: str, path: FieldPath, name: schema.Name) -> list[str]:
+def _elsewhere(key: str, path: FieldPath, name: schema_files.Name) -> list[str]:
     """The one or two tables nearest to `path` that know the key."""
-    known = schema.homes(name)
+    known = schema_files.homes(name)
     if key not in known:
         key = next((k for k in known if fold(k) == fold(key)), key)
     homes = known.get(key, ())
-    here = [schema.ANY if i == 1 and path[0] == "tasks" else str(part) for i, part in enumerate(path)]
+    here = [schema_files.ANY if i == 1 and path[0] == "tasks" else str(part) for i, part in enumerate(path)]
 
     def shared(home: tuple[str, ...]) -> int:
         return next((i for i, (a, b) in enumerate(zip(here, home, strict=False)) if a != b), min(len(here), len(home)))
@@ -107,9 +109,9 @@ def _elsewhere(key: str, path: FieldPath, name: schema.Name) -> list[str]:
     chosen = [home for home in chosen if home[-1] == "allow"] or chosen
     if len(chosen) > 2:  # noqa: PLR2004  more are no help
         return []
-    task = path[1] if len(path) > 1 else schema.ANY
+    task = path[1] if len(path) > 1 else schema_files.ANY
     return [
-        dotted(tuple(task if part == schema.ANY else part for part in (*home, key))).replace('"*"', "<name>")
+        dotted(tuple(task if part == schema_files.ANY else part for part in (*home, key))).replace('"*"', "<name>")
         for home in chosen
     ]
 

@@ -137,9 +137,9 @@ def _block(task: Task, block: SandboxModel, document: Document, platforms: Itera
                 is_made=lambda path: _is_made(task.project.workspace, path),
             )
         if _has_endpoints(block):
-            from vxconf.lint import network_warnings as cautions_network
+            from vxconf.lint import network_warnings
 
-            yield from cautions_network.cautions(block, judged, document, files=task.project.workspace.files)
+            yield from network_warnings.cautions(block, judged, document, files=task.project.workspace.files)
     if block.network is True and listed(task.project.workspace) == ():
         from vxconf.diagnostics.codes import CODES
 

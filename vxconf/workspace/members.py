@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vxconf.document import toml_subset as plain
+from vxconf.document import toml_subset
 from vxconf.document.read_file import ReadError, read
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _uv(raw: bytes) -> Members:
 
 def _toml(raw: bytes) -> dict[str, Any]:
     text = _text(raw)
-    data: dict[str, Any] | None = plain.read(text)
+    data: dict[str, Any] | None = toml_subset.read(text)
     if data is not None:
         return data
     import tomllib

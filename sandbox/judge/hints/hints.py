@@ -5,11 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from sandbox.judge.hints import machine_hints as notes_machine
-from sandbox.judge.hints import output_hints as notes_output
-from sandbox.judge.hints import outside_hints as notes_outside
-from sandbox.judge.hints import package_hints as notes_packages
-from sandbox.judge.hints import project_hints as notes_inside
+from sandbox.judge.hints import machine_hints, output_hints, outside_hints, package_hints, project_hints
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Hint
@@ -21,23 +17,23 @@ if TYPE_CHECKING:
 def hints(seen: Collected, boundary: Boundary, after: Aftermath) -> tuple[Hint, ...]:
     """Notes for an attempt that failed, in the order they help."""
     notes = (
-        *notes_packages.withheld(seen.counted, boundary),
-        *notes_packages.not_installed(seen.counted, seen.walled, boundary),
-        *notes_inside.credentials(seen.counted, boundary),
-        *notes_inside.made_upstream((*seen.counted, *seen.outside), boundary),
-        *notes_inside.made_anew(seen.counted, boundary),
-        *notes_inside.misrooted((*seen.counted, *seen.outside), boundary),
-        *notes_outside.interpreter((*seen.outside, *seen.looked), boundary),
-        *notes_outside.hidden(seen.outside, boundary),
-        *notes_outside.refused(seen.outside, boundary),
-        *notes_inside.removed(seen.removed, boundary),
-        *notes_output.repository(boundary, after),
-        *notes_inside.walls(seen.walled, boundary, after),
-        *notes_output.unreachable(boundary, after),
-        *notes_output.said_missing(seen, boundary, after),
-        *notes_output.across(after),
-        *notes_machine.exhausted(after),
+        *package_hints.withheld(seen.counted, boundary),
+        *package_hints.not_installed(seen.counted, seen.walled, boundary),
+        *project_hints.credentials(seen.counted, boundary),
+        *project_hints.made_upstream((*seen.counted, *seen.outside), boundary),
+        *project_hints.made_anew(seen.counted, boundary),
+        *project_hints.misrooted((*seen.counted, *seen.outside), boundary),
+        *outside_hints.interpreter((*seen.outside, *seen.looked), boundary),
+        *outside_hints.hidden(seen.outside, boundary),
+        *outside_hints.refused(seen.outside, boundary),
+        *project_hints.removed(seen.removed, boundary),
+        *output_hints.repository(boundary, after),
+        *project_hints.walls(seen.walled, boundary, after),
+        *output_hints.unreachable(boundary, after),
+        *output_hints.said_missing(seen, boundary, after),
+        *output_hints.across(after),
+        *machine_hints.exhausted(after),
     )
     if not seen.counted and not seen.connections and not after.explained:
-        notes = (*notes, *notes_inside.unreadable(after.cwd, boundary))
+        notes = (*notes, *project_hints.unreadable(after.cwd, boundary))
     return tuple(dataclasses.replace(note, line=boundary.mask(note.line)) for note in dict.fromkeys(notes))

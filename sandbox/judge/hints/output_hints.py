@@ -9,7 +9,7 @@ from sandbox.base import paths
 from sandbox.contract.config import Reach
 from sandbox.contract.results import Hint
 from sandbox.judge import spelling
-from sandbox.judge.hints import project_hints as notes_inside
+from sandbox.judge.hints import project_hints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +79,7 @@ def said_missing(seen: Collected, boundary: Boundary, after: Aftermath) -> list[
                 continue
             task = boundary.declared.maker(path)
             if task is not None and not after.exists(path):
-                return [notes_inside.not_made(path, task)]
+                return [project_hints.not_made(path, task)]
             if boundary.plan.reach(path) is not Reach.HIDDEN:
                 continue
             if not after.exists(path) or any(paths.at_or_under(place, path) for place in (base, boundary.workspace)):

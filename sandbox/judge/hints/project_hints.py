@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sandbox.base import globs, paths
 from sandbox.contract.results import Hint
 from sandbox.judge import spelling
-from sandbox.judge.hints import outside_hints as notes_outside
+from sandbox.judge.hints import outside_hints
 from sandbox.judge.remedy_class import classify, makes_anew, meant
 from sandbox.planning.operations import Bind, Cover, Name, Names
 
@@ -50,7 +50,7 @@ def walls(walled: Iterable[Denied], boundary: Boundary, after: Aftermath) -> lis
 
 def credentials(counted: Iterable[Denied], boundary: Boundary) -> list[Hint]:
     """Credential stores a violation lies in."""
-    return notes_outside.credentials(a.path for a, _ in counted if boundary.store(a.path) is not None)
+    return outside_hints.credentials(a.path for a, _ in counted if boundary.store(a.path) is not None)
 
 
 def made_upstream(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:

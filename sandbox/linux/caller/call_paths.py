@@ -7,8 +7,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.linux.caller.path_walk import walk
-from sandbox.linux.kernel import sockaddr
-from sandbox.linux.kernel import syscall_table as syscalls
+from sandbox.linux.kernel import sockaddr, syscall_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,30 +92,30 @@ def in_memory(pid: int, requests: list[tuple[int, int]]) -> list[bytes]:
 
 
 def named(
-    architecture: Architecture, pid: int, call: syscalls.Call, registers: tuple[int, ...], *, every: bool = False
+    architecture: Architecture, pid: int, call: syscall_table.Call, registers: tuple[int, ...], *, every: bool = False
 ) -> Iterator[Named]:
     """Each path of a call that names one; but for `every`, only those that matter as far as the host knows."""
     wanted = [(registers[argument.path], _PATH_MAX) for argument in call.paths]
     if call.how >= 0:
-        wanted.append((registers[call.how], syscalls.OPEN_HOW_SIZE))
+        wanted.append((registers[call.how], syscall_table.OPEN_HOW_SIZE))
     memory = in_memory(pid, wanted)
     how = None
     if call.how >= 0:
         try:
-            how = syscalls.open_how(memory.pop())
-        except syscalls.Unreadable:
+            how = syscall_table.open_how(memory.pop())
+        except syscall_table.Unreadable:
             how = None
-    flags = syscalls.flags_of(call, registers, how)
+    flags = syscall_table.flags_of(call, registers, how)
     for argument, found in zip(call.paths, memory, strict=True):
         raw = found if call.size < 0 else _socket_path(found, registers[call.size])
         asked = os.fsdecode(raw.split(b"\0", 1)[0])
-        follows = syscalls.follows(architecture, call, argument, flags)
+        follows = syscall_table.follows(architecture, call, argument, flags)
         rooted = how is not None and bool(how[2] & _RESOLVE_IN_ROOT)
         base = root = "/"
         if asked.startswith("/") and not rooted:
             spelled = asked
         elif asked or call.empty or call.null:
-            base = _base(pid, syscalls.descriptor(argument, registers))
+            base = _base(pid, syscall_table.descriptor(argument, registers))
             if not base.startswith("/"):  # no such descriptor, or one that names no file
                 continue
             root = base if rooted else "/"
@@ -126,9 +125,9 @@ def named(
         path = walk(pid, asked, base=base, follows=follows, root=root)
         exists = os.path.lexists(path)
         intent, creates = argument.intent, False
-        if call.name in syscalls.OPENS:
-            intent = syscalls.open_intent(flags, exists=exists)
-            creates = bool(flags & syscalls.O_CREAT)
+        if call.name in syscall_table.OPENS:
+            intent = syscall_table.open_intent(flags, exists=exists)
+            creates = bool(flags & syscall_table.O_CREAT)
         yield Named(asked, spelled, path, intent, follows, creates)
         if len(call.paths) > 1 and not exists and not every:
             return  # a rename or a link of nothing changes nothing
@@ -145,7 +144,7 @@ def _socket_path(raw: bytes, size: int) -> bytes:
 
 def _base(pid: int, descriptor: int) -> str:
     """The directory a relative path starts from, as the caller sees it."""
-    name = "cwd" if descriptor == syscalls.AT_FDCWD else f"fd/{descriptor}"
+    name = "cwd" if descriptor == syscall_table.AT_FDCWD else f"fd/{descriptor}"
     try:
         return os.readlink(f"/proc/{pid}/{name}").removesuffix(" (deleted)")
     except OSError as error:

@@ -11,7 +11,7 @@ import errno
 import os
 import re
 
-from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.kernel import kernel_calls
 
 _HOPS = 40
 _TREE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
@@ -121,7 +121,7 @@ def _device(caller: int, place: str, devices: int | None) -> str | None:
         return None
     try:
         # no link on the way: one that leads into the mask would hang this process
-        link = kernel.open_beneath(devices, place.removeprefix("/dev/"), os.O_PATH | os.O_NOFOLLOW)
+        link = kernel_calls.open_beneath(devices, place.removeprefix("/dev/"), os.O_PATH | os.O_NOFOLLOW)
         try:
             return os.readlink("", dir_fd=link)
         finally:

@@ -8,7 +8,7 @@ import socket
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sandbox.linux.connect import unix_socket_path as places
+from sandbox.linux.connect import unix_socket_path
 from sandbox.linux.connect.connect_call import namespace
 from sandbox.linux.kernel import sockaddr
 from sandbox.linux.proxy.proxy_handle import OPERATION
@@ -72,10 +72,10 @@ class Targets:
         yield raw, address if isinstance(address, sockaddr.Inet) else None
 
     @contextmanager
-    def _place(self, who: Caller, path: bytes, call: str, *, foreign: bool) -> Iterator[places.Place]:
+    def _place(self, who: Caller, path: bytes, call: str, *, foreign: bool) -> Iterator[unix_socket_path.Place]:
         asked = os.fsdecode(path)
         try:
-            place = places.reach(who.thread, path)
+            place = unix_socket_path.reach(who.thread, path)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.EACCES):
                 self._missing(who, asked, call, errno.errorcode[error.errno])
@@ -84,7 +84,7 @@ class Targets:
             if not place.socket:
                 raise _error(errno.ECONNREFUSED)
             listed = self._policy.unix_sockets
-            if foreign or not places.own(place.path, self._policy.own_sockets):
+            if foreign or not unix_socket_path.own(place.path, self._policy.own_sockets):
                 if foreign or not (listed is True or (listed and place.path in listed)):
                     self._recorder.dialled(who.thread, call, asked, path=place.path, errno="EPERM")
                     raise _error(errno.EPERM)
@@ -96,8 +96,8 @@ class Targets:
 
     def _missing(self, who: Caller, asked: str, call: str, code: str) -> None:
         """It is hidden from the task: what was reached for is what the host has there."""
-        path = places.on_host(who.thread, asked)
-        if places.is_socket(path):
+        path = unix_socket_path.on_host(who.thread, asked)
+        if unix_socket_path.is_socket(path):
             self._recorder.dialled(who.thread, call, asked, path=path, errno=code)
 
 

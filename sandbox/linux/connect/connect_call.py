@@ -9,7 +9,7 @@ import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from sandbox.linux.caller import caller_memory as caller
+from sandbox.linux.caller import caller_memory
 
 if TYPE_CHECKING:
     from sandbox.linux.connect.send_call import Waiting
@@ -70,7 +70,7 @@ def at_once(waiting: Waiting, address: bytes) -> int | None:
 
 def _once(sock: socket.socket, address: bytes) -> int:
     try:
-        caller.connect(sock.fileno(), address)
+        caller_memory.connect(sock.fileno(), address)
     except OSError as error:
         return error.errno or errno.EIO
     return 0

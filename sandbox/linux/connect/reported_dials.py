@@ -6,7 +6,7 @@ import errno
 import socket
 from typing import TYPE_CHECKING
 
-from sandbox.base import host_patterns as domains
+from sandbox.base import host_patterns
 from sandbox.linux.kernel import sockaddr
 from sandbox.linux.proxy.proxy_handle import ONLY_TCP, OPERATION
 from sandbox.proxy.policy.host_rules import Rules
@@ -41,14 +41,16 @@ class Outbound:
     def place(self, target: Inet) -> tuple[str, int] | None:
         """The address and port at which the front has to listen for a dial; `None` where that is not its to do."""
         address, name = self._named(target)
-        if (target.loopback and name == address) or self._rules.refusal(domains.presented(name), target.port):
+        if (target.loopback and name == address) or self._rules.refusal(host_patterns.presented(name), target.port):
             return None
         return address, target.port
 
     def stands_in(self, target: Inet) -> bool:
         """Whether an address is the front's: a name's stand-in, or one that is itself listed."""
         address, name = self._named(target)
-        return name != address or (not target.loopback and self._rules.lists(domains.presented(name), target.port))
+        return name != address or (
+            not target.loopback and self._rules.lists(host_patterns.presented(name), target.port)
+        )
 
     def ended(self, thread: int, target: Inet, code: int, *, sends: bool, datagram: bool = False) -> None:
         """A dial got its answer.
@@ -64,14 +66,14 @@ class Outbound:
         """
         if not sends and not code and self.stands_in(target):
             _, name = self._named(target)
-            self._front.lettered(domains.spelled(name, target.port))
+            self._front.lettered(host_patterns.spelled(name, target.port))
         if code not in _REFUSALS or not sends:
             return
         address, name = self._named(target)
         if target.loopback and name == address:
             # a server of its own that is not up yet is asked for again and again
             return
-        reason = self._rules.refusal(domains.presented(name), target.port)
+        reason = self._rules.refusal(host_patterns.presented(name), target.port)
         if datagram:
             self._tell(thread, name, target.port, code, ONLY_TCP, refused=bool(reason))
             return
@@ -98,7 +100,7 @@ class Outbound:
 
     def _refused(self, target: Inet) -> bool:
         _, name = self._named(target)
-        return bool(self._rules.refusal(domains.presented(name), target.port))
+        return bool(self._rules.refusal(host_patterns.presented(name), target.port))
 
     def _named(self, target: Inet) -> tuple[str, str]:
         address = socket.inet_ntop(socket.AF_INET if len(target.packed) == 4 else socket.AF_INET6, target.packed)  # noqa: PLR2004  IPv4
@@ -106,6 +108,6 @@ class Outbound:
 
     def _tell(self, thread: int, host: str, port: int, code: int, reason: str, *, refused: bool = True) -> None:
         # what counts and what does not are never told as the same
-        asked = domains.spelled(host, port) + ("" if refused else "/udp")
+        asked = host_patterns.spelled(host, port) + ("" if refused else "/udp")
         answer = errno.errorcode.get(code, "")
         self._recorder.dialled(thread, OPERATION, asked, errno=answer, reason=reason, refused=refused)

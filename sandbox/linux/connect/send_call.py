@@ -12,7 +12,7 @@ import time
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
-from sandbox.linux.caller import caller_memory as caller
+from sandbox.linux.caller import caller_memory
 from sandbox.linux.kernel import sockaddr
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def message(waiting: Waiting, parts: Sequence[tuple[int, int]], *, name: bytes, 
                 return sent
             if error.errno == errno.EPIPE and stream and not flags & socket.MSG_NOSIGNAL:
                 with suppress(OSError):
-                    caller.raise_signal(who.thread, signal.SIGPIPE)
+                    caller_memory.raise_signal(who.thread, signal.SIGPIPE)
             raise
     return sent
 
@@ -121,7 +121,7 @@ def _all(waiting: Waiting, data: memoryview, *, name: bytes, control: bytes, fla
     sent = 0
     while True:
         try:
-            sent += caller.send(
+            sent += caller_memory.send(
                 waiting.sock.fileno(), data[sent:], name=name, control=control if not sent else b"", flags=flags
             )
             if sent == len(data):
@@ -214,4 +214,4 @@ def question(waiting: Waiting, raw: bytes, parts: list[tuple[int, int]], flags: 
         raise OSError(errno.EINVAL, str(error)) from error
     if to != sockaddr.Netlink(0, 0) or not sockaddr.asks_only(data):
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
-    return caller.send(sock.fileno(), memoryview(data), name=raw, control=b"", flags=flags | socket.MSG_DONTWAIT)
+    return caller_memory.send(sock.fileno(), memoryview(data), name=raw, control=b"", flags=flags | socket.MSG_DONTWAIT)

@@ -18,18 +18,16 @@ import socket
 import struct
 from typing import TYPE_CHECKING
 
-from sandbox.linux.caller import caller_memory as caller
+from sandbox.linux.caller import caller_memory
 from sandbox.linux.caller.caller_memory import Caller
 from sandbox.linux.caller.worker_threads import Aside
-from sandbox.linux.connect import send_call as sending
+from sandbox.linux.connect import send_call
 from sandbox.linux.connect.allowed_targets import HOSTS, Targets
 from sandbox.linux.connect.connect_call import at_once, connected, pending
 from sandbox.linux.connect.inflight_calls import Inflight
 from sandbox.linux.connect.reported_dials import Outbound
 from sandbox.linux.connect.send_call import Waiting
-from sandbox.linux.kernel import kernel_calls as kernel
-from sandbox.linux.kernel import seccomp_notification as notification
-from sandbox.linux.kernel import sockaddr
+from sandbox.linux.kernel import kernel_calls, seccomp_notification, sockaddr
 from sandbox.linux.kernel.syscall_table import signed
 
 if TYPE_CHECKING:
@@ -114,7 +112,7 @@ class Dials:
             self._front.catch_up()
         if seen.pid and ((name in _MAKES and self._datagrams) or (here and name in _MESSAGES and self._plain(seen))):
             if name in _MAKES:
-                self._tell(notification.go_on(seen.id))
+                self._tell(seccomp_notification.go_on(seen.id))
                 return
             if self._let_go(seen):
                 return
@@ -124,7 +122,7 @@ class Dials:
             self._threads.do(lambda: self._answer_aside(seen))
         except RuntimeError as error:
             self._missed(error)
-            self._tell(notification.fail(seen.id, errno.EAGAIN))
+            self._tell(seccomp_notification.fail(seen.id, errno.EAGAIN))
 
     def settle(self, seconds: float) -> bool:
         """Wait until every call was answered; false if one is not in time."""
@@ -154,12 +152,12 @@ class Dials:
             if self._datagrams:
                 return False
             self._inflight.let_go(seen.pid)
-            self._tell(notification.go_on(seen.id))
+            self._tell(seccomp_notification.go_on(seen.id))
             return True
 
     def _tell(self, answer: bytes) -> None:
         try:
-            fcntl.ioctl(self._listener, notification.SEND, bytearray(answer))
+            fcntl.ioctl(self._listener, seccomp_notification.SEND, bytearray(answer))
         except OSError as error:
             if error.errno != errno.ENOENT:  # its caller was killed
                 raise
@@ -176,12 +174,12 @@ class Dials:
             value = made(seen)
             if value is None:
                 return False
-            answer = notification.value(seen.id, value)
+            answer = seccomp_notification.value(seen.id, value)
         except OSError as error:
-            answer = notification.fail(seen.id, error.errno or errno.EIO)
+            answer = seccomp_notification.fail(seen.id, error.errno or errno.EIO)
         except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
             self._missed(error)
-            answer = notification.fail(seen.id, errno.EPERM)
+            answer = seccomp_notification.fail(seen.id, errno.EPERM)
         self._tell(answer)
         return True
 
@@ -213,16 +211,16 @@ class Dials:
         if thread not in self.own:
             self.own.add(thread)
             # a socket's file is opened with the mode bits that would answer the task itself
-            kernel.drop_file_capabilities()
+            kernel_calls.drop_file_capabilities()
 
     def _made(self, seen: Notification) -> int | None:
         """Make the call; its result, or `None` when it was told to go on."""
         name = self._calls[seen.number]
         if seen.pid == 0:
-            raise caller.Unreadable("a notified call could not be attributed")
+            raise caller_memory.Unreadable("a notified call could not be attributed")
         if name in _MAKES:
             self._first_datagrams()
-            self._tell(notification.go_on(seen.id))
+            self._tell(seccomp_notification.go_on(seen.id))
             return None
         if name in _MESSAGES and self._plain(seen) and self._let_go(seen):
             return None
@@ -236,7 +234,7 @@ class Dials:
 
     def _still(self, seen: Notification) -> None:
         """What was read since it arrived was read of this caller, and not of a later one of its number."""
-        fcntl.ioctl(self._listener, notification.ID_VALID, struct.pack("<Q", seen.id))
+        fcntl.ioctl(self._listener, seccomp_notification.ID_VALID, struct.pack("<Q", seen.id))
 
     def _first_datagrams(self) -> None:
         """Before there is the first AF_UNIX datagram socket no send may be on its way that was let go."""
@@ -325,7 +323,7 @@ class Dials:
         if header.name_size < 0:
             raise _error(errno.EINVAL)
         raw = who.address(header.name, min(header.name_size, sockaddr.STORAGE)) if header.addressed else b""
-        parts, control = sending.parts_of(who, header), sending.control_of(who, header)
+        parts, control = send_call.parts_of(who, header), send_call.control_of(who, header)
         return self._message(waiting, raw, parts, control=control, flags=flags, call=call)
 
     def _message(
@@ -333,14 +331,14 @@ class Dials:
     ) -> int:
         who, sock = waiting.who, waiting.sock
         if sock.family == sockaddr.AF_NETLINK:
-            return sending.question(waiting, raw, parts, flags)
+            return send_call.question(waiting, raw, parts, flags)
         if not raw:
-            return sending.message(waiting, parts, name=b"", control=control, flags=flags)
+            return send_call.message(waiting, parts, name=b"", control=control, flags=flags)
         with self._targets.of(who, sock, raw, call) as (address, inet):
             stream, sent, code = sock.type == socket.SOCK_STREAM, 0, errno.ECONNREFUSED
             if inet is None or (self._listens(sock, inet) if stream else not self._outbound.stands_in(inet)):
                 try:
-                    sent, code = sending.message(waiting, parts, name=address, control=control, flags=flags), 0
+                    sent, code = send_call.message(waiting, parts, name=address, control=control, flags=flags), 0
                 except OSError as error:
                     code = error.errno or errno.EIO
             if inet is not None:

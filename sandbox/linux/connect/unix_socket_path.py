@@ -7,7 +7,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from sandbox.linux.caller import caller_memory as caller
+from sandbox.linux.caller import caller_memory
 from sandbox.linux.caller.path_walk import walk
 
 _OPEN = os.O_PATH | os.O_CLOEXEC
@@ -48,8 +48,8 @@ def reach(thread: int, path: bytes) -> Place:
     else:
         here = os.open(f"/proc/{thread}/cwd", _DIRECTORY)
         try:
-            beneath = caller.RESOLVE_BENEATH | caller.RESOLVE_NO_MAGICLINKS
-            descriptor = caller.open_at(here, path, flags, beneath)
+            beneath = caller_memory.RESOLVE_BENEATH | caller_memory.RESOLVE_NO_MAGICLINKS
+            descriptor = caller_memory.open_at(here, path, flags, beneath)
         except OSError as error:
             if error.errno not in (errno.EXDEV, errno.EAGAIN):
                 raise
@@ -67,11 +67,11 @@ def reach(thread: int, path: bytes) -> Place:
 
 def _from_root(thread: int, path: bytes, flags: int) -> int:
     root = os.open(f"/proc/{thread}/root", _DIRECTORY)
-    inside = caller.RESOLVE_IN_ROOT | caller.RESOLVE_NO_MAGICLINKS
+    inside = caller_memory.RESOLVE_IN_ROOT | caller_memory.RESOLVE_NO_MAGICLINKS
     try:
         for _ in range(_TRIES):
             try:
-                return caller.open_at(root, path, flags, inside)
+                return caller_memory.open_at(root, path, flags, inside)
             except OSError as error:
                 if error.errno != errno.EAGAIN and not path.startswith((b"/proc/", b"/dev/")):
                     raise

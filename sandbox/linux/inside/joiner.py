@@ -12,13 +12,8 @@ import traceback
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from sandbox.contract.errors import NotStarted
-from sandbox.linux.inside import mount_plan as joiner
-from sandbox.linux.inside import network_listeners as listeners
-from sandbox.linux.inside import pid1 as init
-from sandbox.linux.inside import pty as terminal
-from sandbox.linux.inside import resource_limits as shares
-from sandbox.linux.kernel import kernel_calls as kernel
-from sandbox.linux.kernel import seccomp_filter as filters
+from sandbox.linux.inside import mount_plan, network_listeners, pid1, pty, resource_limits
+from sandbox.linux.kernel import kernel_calls, seccomp_filter
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 from sandbox.linux.messages import Spec, decode
 from sandbox.linux.warden import rehearsal
@@ -36,15 +31,15 @@ _WITHOUT = "use the observer auto, which does without"
 
 
 @functools.cache
-def task_filter(notify: filters.Notify, *, free: bool = False) -> bytes:
+def task_filter(notify: seccomp_filter.Notify, *, free: bool = False) -> bytes:
     """The filter of every task on this machine; the supervisor has it ready before it forks.
 
     Args:
         notify: which calls stop for the warden.
         free: whether the task may connect to any socket where nobody would do it for it.
     """
-    sockets: filters.UnixSockets = "mediated" if notify != "none" else "free" if free else "refused"
-    return filters.program(ARCHITECTURES[os.uname().machine], notify=notify, unix_sockets=sockets)
+    sockets: seccomp_filter.UnixSockets = "mediated" if notify != "none" else "free" if free else "refused"
+    return seccomp_filter.program(ARCHITECTURES[os.uname().machine], notify=notify, unix_sockets=sockets)
 
 
 def live(link: socket.socket, *, proc: bool) -> NoReturn:
@@ -58,12 +53,12 @@ def live(link: socket.socket, *, proc: bool) -> NoReturn:
         proc: whether tasks get a `/proc` of their own.
     """
     try:
-        shares.go_first()
+        resource_limits.go_first()
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         inside = _become_first(link, proc=proc)
         if _is_idle(link):
             decode(rehearsal.spec())
-        joiner.rehearse(idle=functools.partial(_is_idle, link))
+        mount_plan.rehearse(idle=functools.partial(_is_idle, link))
         word, fds, _, _ = socket.recv_fds(link, WORD, _DESCRIPTORS)
         if not word:
             os._exit(0)
@@ -71,9 +66,12 @@ def live(link: socket.socket, *, proc: bool) -> NoReturn:
             os.set_inheritable(fd, False)
         spec = decode(_whole(fds[0]))
         if isinstance(spec, Spec):
-            _announce(link, [*inside.waiting, *listeners.literal(spec.network), *listeners.reached(spec.network)])
+            _announce(
+                link,
+                [*inside.waiting, *network_listeners.literal(spec.network), *network_listeners.reached(spec.network)],
+            )
             _build(spec, link, inside, stdio=fds[1:], limits=limits)
-    except joiner.Vanished as error:
+    except mount_plan.Vanished as error:
         _tell(link, b"vanished " + f"{error.filename}: {error.strerror}".encode("utf-8", "surrogateescape"))
     except _Unfused as error:
         _tell(link, b"unfused " + str(error).encode())
@@ -82,7 +80,7 @@ def live(link: socket.socket, *, proc: bool) -> NoReturn:
     except BaseException as error:  # noqa: BLE001  whatever it is, the warden must hear of it
         if os.environ.get("VXCONF_DEBUG"):
             traceback.print_exc()
-        _tell(link, b"failed " + init.reason(error))
+        _tell(link, b"failed " + pid1.reason(error))
     os._exit(0)
 
 
@@ -118,27 +116,27 @@ def _become_first(link: socket.socket, *, proc: bool) -> _Inside:
     anchored = link.recv(WORD)
     if not anchored:
         os._exit(0)
-    inner, device = joiner.enter(int(anchored), fuse=True)
+    inner, device = mount_plan.enter(int(anchored), fuse=True)
     mask = device
     if isinstance(device, int):
         try:
             # not by process 1: who asks is told by the numbers of the namespace the mount was made in
-            mask = joiner.mask_mount(device)
+            mask = mount_plan.mask_mount(device)
         except OSError as error:
             mask = error
-    waiting = listeners.usual()
+    waiting = network_listeners.usual()
     # everything that can be done without a task is done before there is one, the fork included
     first = os.fork()
     if first:
-        joiner.send(link, b"first %d" % first)
+        mount_plan.send(link, b"first %d" % first)
         os._exit(0)
     unmounted: OSError | None = None
     try:
         if proc:
-            init.mount_proc()
+            pid1.mount_proc()
     except OSError as error:
         unmounted = error
-    return _Inside(inner, device, mask, waiting, unmounted, listeners.name_resolver())
+    return _Inside(inner, device, mask, waiting, unmounted, network_listeners.name_resolver())
 
 
 def _tell(link: socket.socket, word: bytes) -> None:
@@ -154,7 +152,7 @@ def _whole(fd: int) -> bytes:
 def _announce(link: socket.socket, waiting: list[socket.socket]) -> None:
     """Give the warden the listeners of the task's front; none stays here, where process 1 comes from."""
     for start in range(0, len(waiting), DESCRIPTORS):
-        joiner.send(link, b"front", *(one.fileno() for one in waiting[start : start + DESCRIPTORS]))
+        mount_plan.send(link, b"front", *(one.fileno() for one in waiting[start : start + DESCRIPTORS]))
     for one in waiting:
         one.close()
 
@@ -169,7 +167,7 @@ def _masked(spec: Spec, inside: _Inside) -> bool:
         why = f"/dev/fuse cannot be opened: {inside.device.strerror or inside.device}"
         raise NotStarted(why, hint=_WITHOUT)
     if spec.observer == "mask" and isinstance(inside.mask, OSError):
-        raise NotStarted(f"no mask can be mounted: {init.reason(inside.mask).decode()}", hint=_WITHOUT)
+        raise NotStarted(f"no mask can be mounted: {pid1.reason(inside.mask).decode()}", hint=_WITHOUT)
     masked = spec.observer in ("auto", "mask") and isinstance(inside.device, int)
     for fd in (inside.device, inside.mask):
         if isinstance(fd, int) and not masked:
@@ -181,7 +179,7 @@ def _hand_over(link: socket.socket, device: int, mask: int | OSError) -> int:
     """Have the warden answer for the mask; the mount."""
     if isinstance(mask, OSError):
         raise _Unfused(mask) from mask
-    joiner.send(link, b"mask %d %d" % (os.getuid(), os.getgid()), device)
+    mount_plan.send(link, b"mask %d %d" % (os.getuid(), os.getgid()), device)
     # the warden's must be the last one: with another open here, a dead warden's mask would wait, not fail
     os.close(device)
     return mask
@@ -199,26 +197,26 @@ def _build(
     masked = _masked(spec, inside)
     if spec.granted and not (masked and spec.staging):
         raise NotStarted("write grants of names cannot be served without a mask and a staging area")
-    notify: filters.Notify = "none" if spec.observer in ("none", "strace") else "writes" if masked else "all"
+    notify: seccomp_filter.Notify = "none" if spec.observer in ("none", "strace") else "writes" if masked else "all"
 
     # before anything is mounted, so that the warden answers by the time something is asked
     shown = _hand_over(link, device, mask) if masked and isinstance(device, int) else None
     stops = b""
     if spec.observer == "strace":
-        from sandbox.linux.observe import strace_process as tracing
+        from sandbox.linux.observe import strace_process
 
-        stops = tracing.traced()
+        stops = strace_process.traced()
     # before everything becomes read-only
-    proc = kernel.clone_tree(kernel.AT_FDCWD, "/proc") if spec.nested else None
-    joiner.mount_plan(spec.operations, lambda: joiner.plain_cover(spec.operations) if shown is None else shown)
-    listeners.resolve(resolver)
+    proc = kernel_calls.clone_tree(kernel_calls.AT_FDCWD, "/proc") if spec.nested else None
+    mount_plan.mount_plan(spec.operations, lambda: mount_plan.plain_cover(spec.operations) if shown is None else shown)
+    network_listeners.resolve(resolver)
     if spec.screen is not None:
-        stdio = terminal.make(spec.screen, stdio[0])
+        stdio = pty.make(spec.screen, stdio[0])
     free = notify == "none" and spec.network.unix_sockets is True
     program = task_filter(notify, free=True) if free else task_filter(notify)
     for number, fd in enumerate([os.dup(fd) for fd in stdio]):
         os.dup2(fd, number)
-    init.run(
+    pid1.run(
         spec,
         inner,
         program,

@@ -17,8 +17,8 @@ import socket
 import stat
 from typing import TYPE_CHECKING
 
-from sandbox.linux.inside import warm_dcache as learning
-from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.inside import warm_dcache
+from sandbox.linux.kernel import kernel_calls
 from sandbox.planning.operations import Absent, Bind, Cover, Empty, Fresh, Link, Operation, Origin, Seal, Way
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def enter(anchor: int, *, fuse: bool) -> tuple[int, int | OSError]:
         for name in ("net", "ipc", "uts", "cgroup", "mnt")
     }
     inner = os.open(f"/proc/{anchor}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
-    outer = kernel.owning_user_namespace(descriptors["mnt"])
-    kernel.setns(outer, "user")
+    outer = kernel_calls.owning_user_namespace(descriptors["mnt"])
+    kernel_calls.setns(outer, "user")
     device: int | OSError = OSError("not asked for")
     if fuse:
         try:
@@ -63,10 +63,10 @@ def enter(anchor: int, *, fuse: bool) -> tuple[int, int | OSError]:
         except OSError as error:
             device = error
     for name in ("net", "ipc", "uts", "cgroup", "mnt"):
-        kernel.setns(descriptors[name], name)
+        kernel_calls.setns(descriptors[name], name)
         os.close(descriptors[name])
     os.close(outer)
-    kernel.unshare("pid")
+    kernel_calls.unshare("pid")
     return inner, device
 
 
@@ -80,38 +80,40 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    kernel.set_mount_attributes(kernel.AT_FDCWD, "/", propagation=kernel.MS_PRIVATE)
+    kernel_calls.set_mount_attributes(kernel_calls.AT_FDCWD, "/", propagation=kernel_calls.MS_PRIVATE)
     root = os.open("/", os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
     sources = _Sources(root)
     for op in operations:
         if isinstance(op, Cover) and op.path != "/":
             sources.keep(op.path)
     writable = {op.path: sources.clone(op) for op in operations if isinstance(op, Bind) and op.writable}
-    kernel.set_mount_attributes(kernel.AT_FDCWD, "/", add=kernel.MOUNT_ATTR_RDONLY)
+    kernel_calls.set_mount_attributes(kernel_calls.AT_FDCWD, "/", add=kernel_calls.MOUNT_ATTR_RDONLY)
     # device nodes, /dev/shm and /dev/pts are the sandbox's own
-    kernel.set_mount_attributes(kernel.AT_FDCWD, "/dev", remove=kernel.MOUNT_ATTR_RDONLY)
+    kernel_calls.set_mount_attributes(kernel_calls.AT_FDCWD, "/dev", remove=kernel_calls.MOUNT_ATTR_RDONLY)
     if not os.statvfs("/").f_flag & os.ST_RDONLY:
         raise OSError("the root did not become read-only")
     # a cover of the root is a root of its own; below the old one it is finished, then takes its place
     top = _TOP if any(isinstance(op, Cover) and op.path == "/" for op in operations) else ""
     # process 1 has mounted its own over the old /proc
-    fresh = {op.path: kernel.clone_tree(kernel.AT_FDCWD, op.path) for op in operations if isinstance(op, Fresh)}
+    fresh = {
+        op.path: kernel_calls.clone_tree(kernel_calls.AT_FDCWD, op.path) for op in operations if isinstance(op, Fresh)
+    }
     os.mkdir(_NEST, 0o755)
     # what needs the mask comes after, so that whoever answers it can get ready meanwhile
     readable = _Readable(operations, sources, top)
-    kernel.attach_mount_at(nest(), _NEST)
+    kernel_calls.attach_mount_at(nest(), _NEST)
     shown = os.open(_NEST, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
     if top:
         # a copy: below the nest itself nothing may be mounted, or what is taken from there would be that
         os.mkdir(top, 0o755)
-        _attach(kernel.clone_tree(shown, "."), top)
+        _attach(kernel_calls.clone_tree(shown, "."), top)
     _place_all(operations, shown, sources, writable | fresh, readable)
     os.close(shown)
     sources.close()
-    kernel.detach(_NEST)
+    kernel_calls.detach(_NEST)
     os.rmdir(_NEST)
     if top:
-        kernel.become_root(top)
+        kernel_calls.become_root(top)
         os.rmdir(top)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
@@ -129,12 +131,12 @@ def rehearse(*, idle: Callable[[], bool] = lambda: True) -> None:
     sources = _Sources(root)
     readable = _Readable((), sources, _NOWHERE)
     for motion in (
-        lambda: learning.learn(seals, root),
+        lambda: warm_dcache.learn(seals, root),
         # it insists on what is read-only, and nothing is yet
         lambda: readable.attach(file),
-        lambda: kernel.clone_name(_NOTHING, "name", recursive=True),
-        lambda: kernel.attach_mount_in(_NOTHING, root, "name"),
-        lambda: kernel.set_mount_attributes(_NOTHING, "", add=kernel.MOUNT_ATTR_RDONLY),
+        lambda: kernel_calls.clone_name(_NOTHING, "name", recursive=True),
+        lambda: kernel_calls.attach_mount_in(_NOTHING, root, "name"),
+        lambda: kernel_calls.set_mount_attributes(_NOTHING, "", add=kernel_calls.MOUNT_ATTR_RDONLY),
         lambda: _lay_over(seals[0], _NOTHING, _NOWHERE),
     ):
         with contextlib.suppress(OSError):  # there is nothing it could be done to
@@ -156,14 +158,14 @@ def _place_all(
         taken: mounts by path that were copied while they could be written.
         readable: what is bound read-only, which it attaches where the new root is.
     """
-    learning.learn(operations, shown)
+    warm_dcache.learn(operations, shown)
     top = readable.top
     # a copy of a directory takes along what lies over it: a cover that a bind hides whole would hide the bind instead
     whole = {op.path for op in operations if isinstance(op, Bind)}
     for op in operations:
         if isinstance(op, Cover) and op.path not in whole:
             if op.path != "/":
-                _attach(kernel.clone_tree(shown, op.path.lstrip("/")), top + op.path)
+                _attach(kernel_calls.clone_tree(shown, op.path.lstrip("/")), top + op.path)
         elif isinstance(op, Fresh):
             _attach(taken[op.path], top + op.path)
         elif isinstance(op, Bind) and readable.holds(op):
@@ -183,7 +185,7 @@ def _read_only(op: Bind, sources: _Sources) -> int:
     except Vanished as error:
         _forgive(op, error)
         return -1
-    kernel.set_mount_attributes(tree, "", add=kernel.MOUNT_ATTR_RDONLY)
+    kernel_calls.set_mount_attributes(tree, "", add=kernel_calls.MOUNT_ATTR_RDONLY)
     return tree
 
 
@@ -234,7 +236,7 @@ class _Readable:
             if directory != self._target.path:
                 path = self.top + directory + "/"
                 self._target.enter(directory, os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
-            kernel.attach_mount_in(tree, self._target.fd, name)
+            kernel_calls.attach_mount_in(tree, self._target.fd, name)
         finally:
             os.close(tree)
 
@@ -252,7 +254,7 @@ class _Readable:
             if not os.fstatvfs(self._source.fd).f_flag & os.ST_RDONLY:
                 raise OSError(f"{directory} is not read-only")
         try:
-            tree = kernel.clone_name(self._source.fd, name, recursive=op.directory)
+            tree = kernel_calls.clone_name(self._source.fd, name, recursive=op.directory)
         except OSError as error:
             raise Vanished(error.errno, error.strerror, op.path) from error
         mode = os.fstat(tree).st_mode
@@ -285,7 +287,7 @@ class _Directory:
 
 def _lay_over(op: Empty | Seal | Absent, shown: int, top: str) -> None:
     try:
-        _attach(kernel.clone_tree(shown, op.path.lstrip("/")), top + op.path)
+        _attach(kernel_calls.clone_tree(shown, op.path.lstrip("/")), top + op.path)
     except FileNotFoundError as error:
         # gone meanwhile: there is nothing to lay it over
         if not isinstance(op, Absent):
@@ -297,7 +299,7 @@ def _lay_over(op: Empty | Seal | Absent, shown: int, top: str) -> None:
 
 def _attach(tree: int, path: str) -> None:
     try:
-        kernel.attach_mount_at(tree, path)
+        kernel_calls.attach_mount_at(tree, path)
     finally:
         os.close(tree)
 
@@ -319,7 +321,7 @@ class _Sources:
             if is_directory != op.directory:
                 kind = "a directory" if is_directory else "not a directory"
                 raise Vanished(20, f"it became {kind} while the sandbox was being built", op.path)
-            return kernel.clone_tree(fd)
+            return kernel_calls.clone_tree(fd)
         finally:
             os.close(fd)
 
@@ -328,7 +330,7 @@ class _Sources:
         for directory, fd in self._roots:
             if slashed.startswith(directory):
                 try:
-                    return kernel.open_beneath(fd, path[len(directory) :], flags)
+                    return kernel_calls.open_beneath(fd, path[len(directory) :], flags)
                 except OSError as error:
                     raise Vanished(error.errno, error.strerror, path) from error
         raise OSError(f"{path} is not absolute")
@@ -340,7 +342,7 @@ class _Sources:
 
 def plain_cover(operations: tuple[Operation, ...]) -> int:
     """A read-only tmpfs that shows what the mask would, where there is no mask; nothing asked of it is seen."""
-    mount = kernel.new_mount("tmpfs", {"mode": "0755", "size": "64m"})
+    mount = kernel_calls.new_mount("tmpfs", {"mode": "0755", "size": "64m"})
     made: set[str] = {""}
     for op in operations:
         relative = op.path.strip("/")
@@ -356,7 +358,7 @@ def plain_cover(operations: tuple[Operation, ...]) -> int:
             else:
                 mode = 0o000 if isinstance(op, (Seal, Absent)) else 0o444
                 os.close(os.open(relative, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode, dir_fd=mount))
-    kernel.set_mount_attributes(mount, "", add=kernel.MOUNT_ATTR_RDONLY)
+    kernel_calls.set_mount_attributes(mount, "", add=kernel_calls.MOUNT_ATTR_RDONLY)
     return mount
 
 
@@ -370,7 +372,7 @@ def _directory(mount: int, relative: str, made: set[str]) -> None:
 
 def mask_mount(device: int) -> int:
     """A detached FUSE mount over an opened `/dev/fuse`; whoever reads the device answers."""
-    return kernel.new_mount(
+    return kernel_calls.new_mount(
         "fuse",
         {
             "fd": str(device),

@@ -9,7 +9,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import NotStarted
-from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.kernel import kernel_calls
 from sandbox.proxy.io import interfaces
 from sandbox.proxy.io.published_ports import refuse_reserved
 from sandbox.proxy.policy.host_rules import Rules
@@ -101,8 +101,8 @@ def name_resolver() -> dict[str, int]:
         made = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o444)
         os.write(made, text.encode("ascii"))
         os.close(made)
-        trees[path] = kernel.clone_tree(kernel.AT_FDCWD, file)
-        kernel.set_mount_attributes(trees[path], "", add=kernel.MOUNT_ATTR_RDONLY)
+        trees[path] = kernel_calls.clone_tree(kernel_calls.AT_FDCWD, file)
+        kernel_calls.set_mount_attributes(trees[path], "", add=kernel_calls.MOUNT_ATTR_RDONLY)
     return trees
 
 
@@ -110,7 +110,7 @@ def resolve(trees: dict[str, int]) -> None:
     """Put what `name_resolver` made in place; where there is no such file, programs ask this machine by themselves."""
     for path, tree in trees.items():
         if os.path.exists(path):
-            kernel.attach_mount_at(tree, os.path.realpath(path))
+            kernel_calls.attach_mount_at(tree, os.path.realpath(path))
         os.close(tree)
         # what has no name any more cannot be attached
         os.unlink(f"{_PLACE}/{os.path.basename(path)}")

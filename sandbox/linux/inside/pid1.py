@@ -16,9 +16,8 @@ import signal
 import struct
 from typing import TYPE_CHECKING, NoReturn
 
-from sandbox.linux.inside import pty as terminal
-from sandbox.linux.inside import resource_limits as shares
-from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.inside import pty, resource_limits
+from sandbox.linux.kernel import kernel_calls
 
 if TYPE_CHECKING:
     import socket
@@ -73,13 +72,13 @@ def run(
             _keep_proc()
         if not _enter_user(inner) and proc is not None:
             # where processes outside are in sight, the one that owns the mounts is not to be the task's own
-            kernel.enter_new_user_namespace(proc)
+            kernel_calls.enter_new_user_namespace(proc)
         os.setsid()
         os.chdir(spec.cwd)
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-        shares.limit_processes()
-        kernel.drop_every_capability()
-        kernel.forbid_attaching()
+        resource_limits.limit_processes()
+        kernel_calls.drop_every_capability()
+        kernel_calls.forbid_attaching()
         _wait_for_warden(link)
         descriptor = _filter(program, link, listener=listener)
         usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -139,7 +138,7 @@ def mount_proc() -> None:
         Hidden: the kernel refuses it.
     """
     try:
-        kernel.mount_proc()
+        kernel_calls.mount_proc()
     except PermissionError as error:
         raise Hidden(error.errno, error.strerror, error.filename) from error
     _close_settings()
@@ -152,7 +151,9 @@ def _open_proc(link: socket.socket, unmounted: OSError | None) -> None:
         os._exit(_SETUP_FAILED)
     if unmounted is not None:
         raise unmounted
-    kernel.set_mount_attributes(kernel.AT_FDCWD, "/proc", remove=kernel.MOUNT_ATTR_RDONLY, recursive=False)
+    kernel_calls.set_mount_attributes(
+        kernel_calls.AT_FDCWD, "/proc", remove=kernel_calls.MOUNT_ATTR_RDONLY, recursive=False
+    )
 
 
 def _close_settings() -> None:
@@ -170,17 +171,21 @@ def _close_settings() -> None:
         ]
     proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     # a copy of a read-only mount is read-only
-    kernel.set_mount_attributes(kernel.AT_FDCWD, "/proc", add=kernel.MOUNT_ATTR_RDONLY, recursive=False)
+    kernel_calls.set_mount_attributes(
+        kernel_calls.AT_FDCWD, "/proc", add=kernel_calls.MOUNT_ATTR_RDONLY, recursive=False
+    )
     try:
         for name in found:
-            tree = kernel.clone_name(proc, name, recursive=False)
+            tree = kernel_calls.clone_name(proc, name, recursive=False)
             try:
-                kernel.attach_mount_in(tree, proc, name)
+                kernel_calls.attach_mount_in(tree, proc, name)
             finally:
                 os.close(tree)
     finally:
         os.close(proc)
-    kernel.set_mount_attributes(kernel.AT_FDCWD, "/proc", remove=kernel.MOUNT_ATTR_RDONLY, recursive=False)
+    kernel_calls.set_mount_attributes(
+        kernel_calls.AT_FDCWD, "/proc", remove=kernel_calls.MOUNT_ATTR_RDONLY, recursive=False
+    )
 
 
 def reason(error: BaseException) -> bytes:
@@ -200,7 +205,7 @@ def _tell(link: socket.socket, word: bytes) -> None:
 def _enter_user(inner: int) -> bool:
     """Whether there is a second user namespace; bwrap makes none where the first has the caller's own number."""
     try:
-        kernel.setns(inner, "user")
+        kernel_calls.setns(inner, "user")
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
@@ -212,7 +217,7 @@ def _wait_for_warden(link: socket.socket) -> None:
     """The parent is the warden only once the joiner is gone, and the death signal names the parent of that moment."""
     if link.recv(16) != b"go":
         os._exit(_SETUP_FAILED)
-    kernel.die_with_parent(signal.SIGKILL)
+    kernel_calls.die_with_parent(signal.SIGKILL)
     poll = select.poll()
     poll.register(link.fileno(), select.POLLIN)
     if any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0)):
@@ -225,16 +230,16 @@ def _hand_over(link: socket.socket, word: bytes, *, listener: bool) -> None:
     It takes it itself, for which this process has to let it; nothing else is in this pid namespace yet.
     """
     if listener:
-        kernel.permit_attaching()
+        kernel_calls.permit_attaching()
     link.send(word)
     if listener and link.recv(16) != b"held":
         os._exit(_SETUP_FAILED)
-    kernel.forbid_attaching()
+    kernel_calls.forbid_attaching()
 
 
 def _filter(program: bytes, link: socket.socket, *, listener: bool) -> int:
     try:
-        return kernel.install_filter(program, listener=listener)
+        return kernel_calls.install_filter(program, listener=listener)
     except OSError as error:
         # another listener above this one, or a kernel without the flags
         if not listener or error.errno not in (errno.EBUSY, errno.EINVAL, errno.ENOSYS):
@@ -251,7 +256,7 @@ def _close_all_but(keep: int) -> None:
 def _lead_session(spec: Spec) -> None:
     os.setsid()
     if spec.screen is not None:
-        terminal.become_controlling()
+        pty.become_controlling()
 
 
 def _command(spec: Spec, link: socket.socket, stops: bytes) -> tuple[int, int]:
@@ -263,7 +268,7 @@ def _command(spec: Spec, link: socket.socket, stops: bytes) -> tuple[int, int]:
             os.close(report)
             _lead_session(spec)
             if stops:
-                kernel.permit_tracing()
+                kernel_calls.permit_tracing()
             # the kernel tells the warden the sender's number on the host
             link.send(b"forked")
             if stops:
@@ -275,9 +280,9 @@ def _command(spec: Spec, link: socket.socket, stops: bytes) -> tuple[int, int]:
             link.close()
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             # its execve may wait at the listener, and a warden without privilege has to read it there
-            kernel.permit_attaching()
+            kernel_calls.permit_attaching()
             if stops:
-                kernel.install_filter(stops, listener=False)
+                kernel_calls.install_filter(stops, listener=False)
             os.execve(spec.command[0], list(spec.command), spec.environment)  # noqa: S606  the task itself
         except OSError as error:
             os.write(report_inside, struct.pack("<i", error.errno or 1))

@@ -14,8 +14,8 @@ import signal
 import socket
 from typing import NoReturn
 
-from sandbox.linux.inside import network_listeners as listeners
-from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.inside import network_listeners
+from sandbox.linux.kernel import kernel_calls
 
 #: Places asked for in one word, so that the descriptors fit into one, too.
 BATCH = 100
@@ -94,13 +94,13 @@ def unheard(opener: socket.socket) -> int:
 
 def _live(network: int, link: socket.socket) -> NoReturn:
     try:
-        owner = fcntl.ioctl(network, kernel.NS_GET_USERNS)
-        kernel.setns(owner, "user")
-        kernel.setns(network, "net")
+        owner = fcntl.ioctl(network, kernel_calls.NS_GET_USERNS)
+        kernel_calls.setns(owner, "user")
+        kernel_calls.setns(network, "net")
         os.close(owner)
         os.close(network)
         # only now: a process that gains capabilities forgets it
-        kernel.die_with_parent(signal.SIGKILL)
+        kernel_calls.die_with_parent(signal.SIGKILL)
     except OSError as error:
         link.send(str(error).encode())
         os._exit(1)
@@ -110,7 +110,7 @@ def _live(network: int, link: socket.socket) -> NoReturn:
         if wanted is None:
             link.send(b"%d" % _unheard())
             continue
-        opened = _sockets(wanted) if isinstance(wanted, int) else listeners.at(wanted)
+        opened = _sockets(wanted) if isinstance(wanted, int) else network_listeners.at(wanted)
         socket.send_fds(link, [b"opened"], [one.fileno() for one in opened])
         for one in opened:
             one.close()

@@ -12,7 +12,7 @@ import struct
 import termios
 from typing import TYPE_CHECKING
 
-from sandbox.terminal import terminal_modes as screens
+from sandbox.terminal import terminal_modes
 
 if TYPE_CHECKING:
     from sandbox.linux.messages import Screen
@@ -41,8 +41,8 @@ def make(screen: Screen, line: int) -> list[int]:
     master = os.open(_PTMX, _NO_TTY)
     fcntl.ioctl(master, _LOCK, struct.pack("i", 0))
     slave = fcntl.ioctl(master, _PEER, _NO_TTY)
-    screens.behave(slave, screen.modes)
-    screens.resize(master, screen.rows, screen.columns)
+    terminal_modes.behave(slave, screen.modes)
+    terminal_modes.resize(master, screen.rows, screen.columns)
     with socket.socket(fileno=os.dup(line)) as executor:
         socket.send_fds(executor, [_WORD], [master, slave])
     os.close(master)

@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.kernel import kernel_calls
 from sandbox.planning.operations import Absent, Cover, Empty, Fresh, Link, Name, Names, Seal
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def learn(operations: tuple[Operation, ...], shown: int) -> None:
             with contextlib.suppress(OSError):  # then it asks for each
                 fd = os.open("./" + directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=shown)
                 try:
-                    kernel.read_names(fd, len(names))
+                    kernel_calls.read_names(fd, len(names))
                 finally:
                     os.close(fd)
 

@@ -10,7 +10,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel import fuse_protocol
 from sandbox.linux.kernel.fuse_protocol import InitFlag, Op, Request
 from sandbox.planning.operations import Bind, Cover, Empty, Link, Name, Names, Operation, Seal, Way
 
@@ -116,7 +116,7 @@ class MaskTree:
         above, _, name = path.rpartition("/")
         parent = self._known.get(above)
         if parent is None:
-            parent = fuse.ROOT
+            parent = fuse_protocol.ROOT
             for part in filter(None, above.split("/")):
                 parent = self._step(parent, part)
             # of a thousand files granted in one directory only the first walks there
@@ -143,7 +143,7 @@ class MaskTree:
 
     def node(self, path: str) -> int | None:
         """The node of an absolute path, `None` when nothing is there."""
-        node: int | None = fuse.ROOT
+        node: int | None = fuse_protocol.ROOT
         for name in filter(None, path.split("/")):
             node = self._children[node].get(name) if node is not None else None
         return node
@@ -169,37 +169,37 @@ class MaskTree:
             owner: uid and gid of everything here, as the mask's own user namespace numbers them.
         """
         op, unique, node = request.op, request.unique, request.node
-        if op in fuse.SILENT:
+        if op in fuse_protocol.SILENT:
             return None
         if op == Op.INIT:
-            if request.fields[0] < fuse.MAJOR:
-                return fuse.error(unique, 71)  # EPROTO: a kernel older than the protocol
-            return fuse.reply(unique, fuse.init_out(request, want=_WANT, max_write=MAX_WRITE))
+            if request.fields[0] < fuse_protocol.MAJOR:
+                return fuse_protocol.error(unique, 71)  # EPROTO: a kernel older than the protocol
+            return fuse_protocol.reply(unique, fuse_protocol.init_out(request, want=_WANT, max_write=MAX_WRITE))
         if op == Op.DESTROY:
-            return fuse.reply(unique)
+            return fuse_protocol.reply(unique)
         if not 0 < node < len(self._paths):
-            return fuse.error(unique, ENOENT)
+            return fuse_protocol.error(unique, ENOENT)
         if op == Op.LOOKUP:
             return self._lookup(request, now, owner)
         if op == Op.GETATTR:
-            return fuse.reply(unique, fuse.attr_out(self._attr(node, now, owner), valid=REMEMBER))
+            return fuse_protocol.reply(unique, fuse_protocol.attr_out(self._attr(node, now, owner), valid=REMEMBER))
         if op in _NAME_WRITES:
-            return Seen(self._join(node, request.names[0]), op, fuse.error(unique, EROFS))
+            return Seen(self._join(node, request.names[0]), op, fuse_protocol.error(unique, EROFS))
         if op in _NODE_WRITES:
-            return Seen(self._paths[node], op, fuse.error(unique, EROFS))
+            return Seen(self._paths[node], op, fuse_protocol.error(unique, EROFS))
         return self._open(request, now, owner)
 
     def _lookup(self, request: Request, now: int, owner: tuple[int, int]) -> bytes | Seen:
         name = request.names[0]
         child = self._children[request.node].get(name)
         if child is not None:
-            return fuse.reply(request.unique, self._entry(child, now, owner))
+            return fuse_protocol.reply(request.unique, self._entry(child, now, owner))
         path = self._join(request.node, name)
         valid = REMEMBER if self._remember_missing(path) else 0
-        return Seen(path, Op.LOOKUP, fuse.reply(request.unique, fuse.negative_entry(valid)))
+        return Seen(path, Op.LOOKUP, fuse_protocol.reply(request.unique, fuse_protocol.negative_entry(valid)))
 
     def _entry(self, node: int, now: int, owner: tuple[int, int]) -> bytes:
-        return fuse.entry_out(node, self._attr(node, now, owner), entry_valid=REMEMBER, attr_valid=REMEMBER)
+        return fuse_protocol.entry_out(node, self._attr(node, now, owner), entry_valid=REMEMBER, attr_valid=REMEMBER)
 
     def _listed(self, request: Request, now: int, owner: tuple[int, int]) -> bytes:
         """A part of a listing that spares the kernel a look at each name: a thousand places to mount are found so."""
@@ -208,8 +208,8 @@ class MaskTree:
         out: list[bytes] = []
         for index in range(offset, len(listing)):
             node, name, kind = listing[index]
-            known = self._entry(node, now, owner) if index > 1 else fuse.NO_ENTRY
-            entry = known + fuse.dirent(node, name, kind, index + 1)
+            known = self._entry(node, now, owner) if index > 1 else fuse_protocol.NO_ENTRY
+            entry = known + fuse_protocol.dirent(node, name, kind, index + 1)
             size -= len(entry)
             if size < 0:
                 break
@@ -219,36 +219,48 @@ class MaskTree:
     def _open(self, request: Request, now: int, owner: tuple[int, int]) -> bytes:
         op, unique, node = request.op, request.unique, request.node
         if op == Op.READDIRPLUS:
-            return fuse.reply(unique, self._listed(request, now, owner))
+            return fuse_protocol.reply(unique, self._listed(request, now, owner))
         if op == Op.OPENDIR:
             # the kernel then opens every directory without asking, and keeps what it reads there: nothing changes
-            return fuse.error(unique, ENOSYS) if self._still else fuse.reply(unique, fuse.open_out())
+            return (
+                fuse_protocol.error(unique, ENOSYS)
+                if self._still
+                else fuse_protocol.reply(unique, fuse_protocol.open_out())
+            )
         if op == Op.READDIR:
-            return fuse.reply(unique, fuse.dirents(self.listing(node), request.fields[1], request.fields[2]))
+            return fuse_protocol.reply(
+                unique, fuse_protocol.dirents(self.listing(node), request.fields[1], request.fields[2])
+            )
         if op in (Op.RELEASE, Op.RELEASEDIR):
-            return fuse.reply(unique)
+            return fuse_protocol.reply(unique)
         if op == Op.OPEN:
             if self._modes[node] == _SEALED:
-                return fuse.error(unique, EACCES)
+                return fuse_protocol.error(unique, EACCES)
             if request.fields[0] & _OPEN_FOR_WRITING:
-                return fuse.error(unique, EROFS)
-            return fuse.reply(unique, fuse.open_out())
+                return fuse_protocol.error(unique, EROFS)
+            return fuse_protocol.reply(unique, fuse_protocol.open_out())
         return self._tell(request)
 
     def _tell(self, request: Request) -> bytes:
         op, unique, node = request.op, request.unique, request.node
         if op == Op.READ:
-            return fuse.reply(unique)
+            return fuse_protocol.reply(unique)
         if op == Op.ACCESS:
             if self._modes[node] == _SEALED and request.fields[0]:
-                return fuse.error(unique, EACCES)
-            return fuse.error(unique, EROFS) if request.fields[0] & _ACCESS_WRITE else fuse.reply(unique)
+                return fuse_protocol.error(unique, EACCES)
+            return (
+                fuse_protocol.error(unique, EROFS) if request.fields[0] & _ACCESS_WRITE else fuse_protocol.reply(unique)
+            )
         if op == Op.STATFS:
-            return fuse.reply(unique, fuse.statfs_out())
+            return fuse_protocol.reply(unique, fuse_protocol.statfs_out())
         if op == Op.READLINK:
             target = self._targets.get(node)
-            return fuse.error(unique, EINVAL) if target is None else fuse.reply(unique, fuse.readlink_out(target))
-        return fuse.error(unique, ENOSYS)
+            return (
+                fuse_protocol.error(unique, EINVAL)
+                if target is None
+                else fuse_protocol.reply(unique, fuse_protocol.readlink_out(target))
+            )
+        return fuse_protocol.error(unique, ENOSYS)
 
     def _join(self, node: int, name: str) -> str:
         parent = self._paths[node]
@@ -258,20 +270,20 @@ class MaskTree:
         mode = self._modes[node]
         if stat.S_ISLNK(mode):
             target = os.fsencode(self._targets[node])
-            return fuse.attr(node, mode, size=len(target), owner=owner, times=(now, now, now))
+            return fuse_protocol.attr(node, mode, size=len(target), owner=owner, times=(now, now, now))
         # all of a kind look alike but for their number
         alike = self._attributes.get((mode, now, owner))
         if alike is None:
             nlink = 2 if stat.S_ISDIR(mode) else 1
-            alike = fuse.attr(0, mode, nlink=nlink, owner=owner, times=(now, now, now))
+            alike = fuse_protocol.attr(0, mode, nlink=nlink, owner=owner, times=(now, now, now))
             self._attributes[mode, now, owner] = alike
-        return fuse.renumbered(alike, node)
+        return fuse_protocol.renumbered(alike, node)
 
     def listing(self, node: int) -> list[tuple[int, str, int]]:
         """What is placed in a directory, `.` and `..` first: inode, name and kind as `fuse.dirents` takes them."""
         listing = self._listings.get(node)
         if listing is None:
-            parent = self.node(os.path.dirname(self._paths[node])) or fuse.ROOT
+            parent = self.node(os.path.dirname(self._paths[node])) or fuse_protocol.ROOT
             listing = [(node, ".", stat.S_IFDIR >> 12), (parent, "..", stat.S_IFDIR >> 12)]
             listing += [(child, name, self._modes[child] >> 12) for name, child in sorted(self._children[node].items())]
             self._listings[node] = listing

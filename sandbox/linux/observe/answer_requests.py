@@ -16,9 +16,7 @@ from sandbox.base import paths
 from sandbox.linux.caller.worker_threads import Aside
 from sandbox.linux.connect.socket_calls import Dials
 from sandbox.linux.connect.stand_in_ports import Nobody
-from sandbox.linux.kernel import fuse_protocol as fuse
-from sandbox.linux.kernel import kernel_calls as kernel
-from sandbox.linux.kernel import seccomp_notification as notification
+from sandbox.linux.kernel import fuse_protocol, kernel_calls, seccomp_notification
 from sandbox.linux.mask.mask_tree import MaskTree, Seen
 from sandbox.linux.mask.served.open_files import Slow
 from sandbox.linux.mask.served.passthrough_server import Server
@@ -112,7 +110,7 @@ class Doors:
             self._server = Server(self._tree, self._granted, self._staging, self._executed)
             # from here on files are handled as the task itself could, with the mode bits it asks for
             os.umask(0)
-            kernel.drop_file_capabilities()
+            kernel_calls.drop_file_capabilities()
             sys.setswitchinterval(0.0005)
         return device
 
@@ -141,7 +139,7 @@ class Doors:
     def open_listener(self, listener: int) -> int:
         """Serve the filter's notifications."""
         with contextlib.suppress(OSError):  # Linux before 6.6: slower, no other difference
-            fcntl.ioctl(listener, notification.SET_FLAGS, notification.SYNC_WAKE_UP)
+            fcntl.ioctl(listener, seccomp_notification.SET_FLAGS, seccomp_notification.SYNC_WAKE_UP)
         self._listener = listener
         self._dials.open(listener)
         return listener
@@ -172,12 +170,12 @@ class Doors:
 
     def _answer(self, raw: memoryview) -> None:
         try:
-            request = fuse.parse(raw)
-        except fuse.Malformed as error:
+            request = fuse_protocol.parse(raw)
+        except fuse_protocol.Malformed as error:
             self._missed(error)
             # the header alone is enough to answer
-            if len(raw) >= fuse.HEADER_SIZE:
-                self._reply(fuse.error(int.from_bytes(raw[8:16], "little"), errno.EIO))
+            if len(raw) >= fuse_protocol.HEADER_SIZE:
+                self._reply(fuse_protocol.error(int.from_bytes(raw[8:16], "little"), errno.EIO))
             return
         answer: bytes | memoryview | Seen | Slow | None
         try:
@@ -186,7 +184,7 @@ class Doors:
                 answer = self._looked(request.pid, answer)
         except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
             self._missed(error)
-            answer = fuse.error(request.unique, errno.EIO)
+            answer = fuse_protocol.error(request.unique, errno.EIO)
         if isinstance(answer, Slow):
             work, unique = answer.work, request.unique
             self._disk.do(lambda: self._reply(self._worked(unique, work)))
@@ -213,12 +211,12 @@ class Doors:
 
     def _worked(self, unique: int, work: Callable[[], bytes]) -> bytes:
         try:
-            return fuse.reply(unique, work())
+            return fuse_protocol.reply(unique, work())
         except OSError as error:
-            return fuse.error(unique, error.errno or errno.EIO)
+            return fuse_protocol.error(unique, error.errno or errno.EIO)
         except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
             self._missed(error)
-            return fuse.error(unique, errno.EIO)
+            return fuse_protocol.error(unique, errno.EIO)
 
     def _reply(self, answer: bytes | memoryview) -> None:
         try:
@@ -228,14 +226,14 @@ class Doors:
                 raise
 
     def _serve_listener(self) -> None:
-        raw = bytearray(notification.SIZE)
+        raw = bytearray(seccomp_notification.SIZE)
         try:
-            fcntl.ioctl(self._listener, notification.RECV, raw)
+            fcntl.ioctl(self._listener, seccomp_notification.RECV, raw)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.EINTR):  # withdrawn: its caller was killed
                 return
             raise
-        seen = notification.parse(raw)
+        seen = seccomp_notification.parse(raw)
         if self._dials.takes(seen):
             self._dials.serve(seen, here=self._server is None)
         elif self._server is None:
@@ -243,15 +241,15 @@ class Doors:
         else:
             self._callers.do(lambda: self._notified(seen))
 
-    def _notified(self, seen: notification.Notification) -> None:
+    def _notified(self, seen: seccomp_notification.Notification) -> None:
         refused = 0
         try:
             refused = self._recorder.notified(seen)
         except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
             self._missed(error)
-        answer = notification.fail(seen.id, refused) if refused else notification.go_on(seen.id)
+        answer = seccomp_notification.fail(seen.id, refused) if refused else seccomp_notification.go_on(seen.id)
         try:
-            fcntl.ioctl(self._listener, notification.SEND, bytearray(answer))
+            fcntl.ioctl(self._listener, seccomp_notification.SEND, bytearray(answer))
         except OSError as error:
             if error.errno != errno.ENOENT:
                 raise

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access
-from sandbox.linux.caller import call_paths as asking
-from sandbox.linux.kernel import syscall_table as syscalls
+from sandbox.linux.caller import call_paths
+from sandbox.linux.kernel import syscall_table
 from sandbox.request.protected_names import Executed
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Recorder:
 
     def notified(self, notification: Notification) -> int:
         """A call that waits at the listener; the errno it is to be refused with, 0 to let it go on."""
-        call = syscalls.by_number(self.architecture, notification.number)
+        call = syscall_table.by_number(self.architecture, notification.number)
         if call is None or notification.pid == 0:
             why = f"a notified call could not be attributed (number {notification.number})"
             self.incomplete = self.incomplete or why
@@ -85,8 +85,8 @@ class Recorder:
         answer, brings = 0, False
         going: list[tuple[Intent, str]] = []
         try:
-            for named in asking.named(self.architecture, notification.pid, call, notification.args):
-                for place in asking.left_again(notification.pid, named.spelled):
+            for named in call_paths.named(self.architecture, notification.pid, call, notification.args):
+                for place in call_paths.left_again(notification.pid, named.spelled):
                     self._add(notification.pid, call.name, Intent.PROBE, named.asked, place, follows=True)
                 barred = self._bars(call.name, named, brings=brings)
                 brings = named.intent is Intent.REMOVE and os.path.isdir(named.path)
@@ -108,15 +108,15 @@ class Recorder:
                     )
             if self._holding is not None and not answer:
                 self._holding.note(going)
-        except asking.Gone:
+        except call_paths.Gone:
             return answer
         except Exception as error:  # noqa: BLE001  it forbade being read, or whatever: what it names could be anything
             self.incomplete = self.incomplete or f"a call could not be read ({error})"
             watched = bool(self._executed) or self._holding is not None
-            return errors.EROFS if watched and syscalls.may_write(call, notification.args) else 0
+            return errors.EROFS if watched and syscall_table.may_write(call, notification.args) else 0
         return answer
 
-    def _bars(self, call: str, named: asking.Named, *, brings: bool) -> bool:
+    def _bars(self, call: str, named: call_paths.Named, *, brings: bool) -> bool:
         if not self._executed:
             return False
         exists = os.path.lexists(named.path)
@@ -131,15 +131,17 @@ class Recorder:
         """
         try:
             name, paths = self._standing(thread)
-        except asking.Gone:
+        except call_paths.Gone:
             name, paths = "lookup", []
         except PermissionError:
             # it forbade being read: the look is all there is, and it counts as the more serious kind
             self._add(thread, "lookup", Intent.OPEN, hidden, hidden, follows=True)
             return
         for named in paths:
-            path = asking.reaching(hidden, named)
-            passed = [p for p in asking.left_again(thread, named.spelled) if p == hidden or p.startswith(hidden + "/")]
+            path = call_paths.reaching(hidden, named)
+            passed = [
+                p for p in call_paths.left_again(thread, named.spelled) if p == hidden or p.startswith(hidden + "/")
+            ]
             for place in passed:
                 self._add(thread, name, Intent.PROBE, named.asked, place, follows=True)
             if path or passed:
@@ -198,26 +200,26 @@ class Recorder:
             exists=access.exists,
         )
 
-    def _standing(self, thread: int) -> tuple[str, list[asking.Named]]:
+    def _standing(self, thread: int) -> tuple[str, list[call_paths.Named]]:
         for _ in range(_TRIES):
-            text = asking.read(f"/proc/{thread}/syscall", 512).decode("ascii", "replace")
+            text = call_paths.read(f"/proc/{thread}/syscall", 512).decode("ascii", "replace")
             try:
-                standing = syscalls.parse_syscall_line(text)
-            except syscalls.Unreadable as error:
-                raise asking.Gone from error
+                standing = syscall_table.parse_syscall_line(text)
+            except syscall_table.Unreadable as error:
+                raise call_paths.Gone from error
             if standing is not None:
                 break
             if text.startswith("-1"):  # in no call any more: it is being killed
-                raise asking.Gone
+                raise call_paths.Gone
             time.sleep(_PAUSE)  # a signal wakes it for a moment, and its call goes on waiting
         else:
             raise PermissionError("it never stands still")
         number, registers = standing
-        call = syscalls.by_number(self.architecture, number)
+        call = syscall_table.by_number(self.architecture, number)
         if call is None:
             return f"syscall {number}", []
         # what a call moves may be kept apart from the host, which then has nothing of that name
-        return call.name, list(asking.named(self.architecture, thread, call, registers, every=True))
+        return call.name, list(call_paths.named(self.architecture, thread, call, registers, every=True))
 
     def _add(
         self,
@@ -247,7 +249,7 @@ class Recorder:
         self._new.append(
             Access(
                 pid=pid,
-                process=asking.process(pid),
+                process=call_paths.process(pid),
                 operation=operation,
                 intent=intent,
                 asked=asked,

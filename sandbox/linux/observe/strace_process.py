@@ -25,10 +25,8 @@ import time
 from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.contract.intents import Intent
-from sandbox.linux.caller import path_walk as walking
-from sandbox.linux.kernel import bpf
-from sandbox.linux.kernel import kernel_calls as kernel
-from sandbox.linux.kernel import seccomp_filter as filters
+from sandbox.linux.caller import path_walk
+from sandbox.linux.kernel import bpf, kernel_calls, seccomp_filter
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 from sandbox.linux.kernel.syscall_table import WRITES
 from sandbox.linux.messages import LOST
@@ -90,7 +88,10 @@ def _seldom() -> dict[str, bpf.Block]:
 @functools.cache
 def confined() -> bytes:
     """What strace itself may do: trace, read, and write to what it holds."""
-    refused = dict.fromkeys((*WRITES, "socket", "socketpair", "bind", "connect"), filters.EPERM) | filters.REFUSED
+    refused = (
+        dict.fromkeys((*WRITES, "socket", "socketpair", "bind", "connect"), seccomp_filter.EPERM)
+        | seccomp_filter.REFUSED
+    )
     # these may open for writing, which is how strace opens its output; a size of nothing is all it can give a file
     for name in ("openat2", "creat"):
         del refused[name]
@@ -98,7 +99,7 @@ def confined() -> bytes:
 
 
 def _program(blocks: dict[str, bpf.Block]) -> bytes:
-    return filters.assembled(_architecture(), blocks)
+    return seccomp_filter.assembled(_architecture(), blocks)
 
 
 def _architecture() -> Architecture:
@@ -118,13 +119,13 @@ class _Places:
             self._devices = os.open(f"/proc/{command}/root/dev", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
-        return walking.walk(pid, path, base=base, follows=follows, root=root, devices=self._devices)
+        return path_walk.walk(pid, path, base=base, follows=follows, root=root, devices=self._devices)
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)
 
     def shut(self, pid: int, path: str) -> bool:
-        return walking.shut(pid, path)
+        return path_walk.shut(pid, path)
 
     def changes(self, call: str, intent: Intent, path: str) -> bool:
         if not self._executed:
@@ -160,7 +161,7 @@ class Tracer:
         self._places = _Places(executed)
         self._network = os.open(f"/proc/{inside}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         self._inner = os.open(f"/proc/{inside}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
-        self._outer = kernel.owning_user_namespace(self._network)
+        self._outer = kernel_calls.owning_user_namespace(self._network)
         self._output = self._words = -1
         self._said = b""
         self._pid = 0
@@ -200,7 +201,7 @@ class Tracer:
 
     def _become(self, command: int, output: int, words: int) -> NoReturn:
         try:
-            kernel.die_with_parent(signal.SIGKILL)
+            kernel_calls.die_with_parent(signal.SIGKILL)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
@@ -210,10 +211,10 @@ class Tracer:
             ]
             for number in range(_OUTPUT + 1):
                 os.dup2(high[number], number)
-            kernel.setns(high[4], "user")
-            kernel.setns(high[5], "net")
+            kernel_calls.setns(high[4], "user")
+            kernel_calls.setns(high[5], "net")
             try:
-                kernel.setns(high[6], "user")
+                kernel_calls.setns(high[6], "user")
             except OSError as error:
                 # bwrap makes no second user namespace where the first already is the caller's own
                 if error.errno != errno.EINVAL:
@@ -222,8 +223,8 @@ class Tracer:
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             # of the task's own user namespace: worth nothing outside it
-            kernel.drop_every_capability(but=kernel.TRACING)
-            kernel.install_filter(confined(), listener=False)
+            kernel_calls.drop_every_capability(but=kernel_calls.TRACING)
+            kernel_calls.install_filter(confined(), listener=False)
             os.execve(self._strace, _argv(self._strace, command), _ENVIRONMENT)  # noqa: S606  our own helper
         except BaseException as error:  # noqa: BLE001  a forked child must never run its parent's code
             os.write(2, f"{self._strace} could not be started: {error}".encode("utf-8", "surrogateescape"))

@@ -17,8 +17,8 @@ import socket
 import traceback
 from typing import TYPE_CHECKING
 
-from sandbox.linux.inside import port_opener as opener
-from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.inside import port_opener
+from sandbox.linux.kernel import kernel_calls
 from sandbox.linux.proxy.proxy_handle import BATCH, HOLE, LINK, SETTLE, SETTLED, WORD
 from sandbox.proxy.io.event_loop import Loop
 from sandbox.proxy.proxy import Front
@@ -36,13 +36,13 @@ def main() -> None:
     """Serve one task's front until the warden is gone, or has heard the last of it."""
     link = socket.socket(fileno=LINK)
     link.set_inheritable(False)
-    kernel.die_with_parent(signal.SIGKILL)
+    kernel_calls.die_with_parent(signal.SIGKILL)
     policy, network, listeners = _given(link)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    asked = opener.start(network, link, *listeners)
+    asked = port_opener.start(network, link, *listeners)
     os.close(network)
-    kernel.give_up_privileges()
+    kernel_calls.give_up_privileges()
     loop = Loop()
 
     def tell(asked: str, reason: str) -> None:
@@ -59,11 +59,11 @@ def main() -> None:
     front = Front(
         loop,
         policy,
-        listen=lambda places: opener.ask(asked, places),
+        listen=lambda places: port_opener.ask(asked, places),
         report=tell,
         failed=failed,
         named=name,
-        inside=lambda family: opener.sock(asked, family),
+        inside=lambda family: port_opener.sock(asked, family),
     )
     front.take(listeners)
     # what is there stays, and of a connection little is left that goes by itself alone
@@ -73,7 +73,7 @@ def main() -> None:
     loop.run()
     settled = front.settle()
     with contextlib.suppress(OSError):
-        if opener.unheard(asked):
+        if port_opener.unheard(asked):
             link.send(json.dumps(("unheard", "")).encode())
     for listener in listeners:  # what the host saw of it is gone before the run is over
         listener.close()

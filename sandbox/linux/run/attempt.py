@@ -11,9 +11,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox.linux.inside import pty as inside_terminal
+from sandbox.linux.inside import pty
 from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Spec, Started, encode
-from sandbox.terminal import terminal_relay as terminals
+from sandbox.terminal import terminal_relay
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +80,7 @@ class Attempt:
         self._on_access = on_access
         self._on_start = on_start
         self._caller = caller
-        self._terminal: terminals.Terminal | None = None
+        self._terminal: terminal_relay.Terminal | None = None
         self._line: socket.socket | None = None
         self._lock = threading.RLock()
         self._control: socket.socket | None = None
@@ -139,7 +139,7 @@ class Attempt:
                 return Report(failed=Failed(reason="the run was stopped before the command started"))
             ours.sendall(encode(self._spec))
             typed = self._caller if self._caller == self._stdin else None
-            with terminals.raw(typed, lend):
+            with terminal_relay.raw(typed, lend):
                 return self._pump(ours, pipes)
         finally:
             with self._lock:
@@ -152,7 +152,7 @@ class Attempt:
         ours, theirs = socket.socketpair()
         stdout, _ = self._streams
         self._line = ours
-        self._terminal = terminals.Terminal(
+        self._terminal = terminal_relay.Terminal(
             stdin=self._stdin,
             out=stdout,
             caller=self._caller,
@@ -216,7 +216,7 @@ class Attempt:
             case Started(pid=pid):
                 report.started = message
                 if self._terminal is not None and self._line is not None:
-                    self._terminal.open(*inside_terminal.received(self._line))
+                    self._terminal.open(*pty.received(self._line))
                 if self._on_start is not None:
                     self._on_start(pid)
             case Finished():

@@ -11,11 +11,10 @@ import sys
 from dataclasses import dataclass
 
 from sandbox.contract.errors import SandboxError
-from sandbox.machine import learned as machine
-from sandbox.machine import namespaces
+from sandbox.machine import learned, namespaces
 from sandbox.machine.ask_facts import temp_root
 from sandbox.machine.find_tools import check_bwrap, find_bwrap, find_strace
-from sandbox.scratch import task_tmpdir as temporary
+from sandbox.scratch import task_tmpdir
 
 #: `--disable-userns` came with it.
 OLDEST_BWRAP = (0, 8)
@@ -224,7 +223,7 @@ def unfused(why: str) -> Probe:
 def _temporary() -> Probe:
     name, root = "temporary", temp_root()
     try:
-        made = temporary.make(root)
+        made = task_tmpdir.make(root)
     except SandboxError as error:
         return Probe(name=name, ok=False, found=root, cause=error.message, fix=error.hint)
     elsewhere = "set VX_TMPDIR to a directory of your own"
@@ -266,7 +265,7 @@ def masked_proc() -> Probe:
     with contextlib.suppress(OSError), open("/proc/self/mountinfo", encoding="utf-8") as mounts:
         over = [line.split()[4] for line in mounts if line.split()[4].startswith("/proc/")]
     found = f"mounted over: {', '.join(over[:5])}" if over else "no mount lies over it"
-    refused = machine.masked("")
+    refused = learned.masked("")
     return Probe(name="/proc", ok=False, found=found, cause=refused.message, fix=refused.hint)
 
 

@@ -15,23 +15,19 @@ from sandbox.base.redact import masker
 from sandbox.contract.errors import ASK, Masked, NotStarted, SandboxError, remedy, told
 from sandbox.contract.run_options import GRACE, Runner, executable
 from sandbox.judge.judge import Judge
-from sandbox.linux.inside import resource_limits as shares
+from sandbox.linux.inside import resource_limits
 from sandbox.linux.messages import Base, Screen, Spec
-from sandbox.linux.run import choose_observer as observing
+from sandbox.linux.run import choose_observer
 from sandbox.linux.run.attempt import Attempt, Report
 from sandbox.machine.ask_facts import HostFiles, Snapshot
 from sandbox.machine.find_tools import check_bwrap, find_bwrap
 from sandbox.machine.learned import masked
-from sandbox.planning import linux_plan as linux
+from sandbox.planning import linux_plan
 from sandbox.planning.name_grants import Granted
-from sandbox.proxy.policy import policy_from_config as policies
-from sandbox.run import gather as surroundings
-from sandbox.run import settle as outcome
-from sandbox.scratch import make_dirs as making
-from sandbox.scratch import quarantine as setaside
-from sandbox.scratch import staging_area as staging
-from sandbox.scratch import task_tmpdir as temporary
-from sandbox.terminal import terminal_modes as screens
+from sandbox.proxy.policy import policy_from_config
+from sandbox.run import gather, settle
+from sandbox.scratch import make_dirs, quarantine, staging_area, task_tmpdir
+from sandbox.terminal import terminal_modes
 from sandbox.terminal.output_stream import Stream
 
 if TYPE_CHECKING:
@@ -89,7 +85,7 @@ class Run:
         self._command = " ".join((command, *map(shlex.quote, options.get("args", ()))))
         self._options = options
         self._attempt: Attempt | None = None
-        self._area: staging.Area | None = None
+        self._area: staging_area.Area | None = None
         self._violations: list[Violation] = []
         self._stopped = False
         self._base = Base("")
@@ -113,9 +109,9 @@ class Run:
         try:
             return self._as_the_machine_can()
         except SandboxError as error:
-            return outcome.not_started(self._explained(error) if self._explained is not None else error)
+            return settle.not_started(self._explained(error) if self._explained is not None else error)
         except OSError as error:
-            return outcome.not_started(
+            return settle.not_started(
                 NotStarted(f"the sandbox could not be started: {told(error)}", hint=remedy(error))
             )
 
@@ -126,10 +122,10 @@ class Run:
         while True:
             nested = weaker and bool(machine.masked)
             try:
-                return self._prepared(observing.chosen(asked, machine), nested=nested)
-            except observing.Unheard as error:
+                return self._prepared(choose_observer.chosen(asked, machine), nested=nested)
+            except choose_observer.Unheard as error:
                 machine.unheard = error.message
-            except observing.Unfused as error:
+            except choose_observer.Unfused as error:
                 machine.unfused = error.message
             except Masked as error:
                 machine.masked = error.message
@@ -145,20 +141,22 @@ class Run:
         bwrap = find_bwrap(os.environ.get("PATH", ""), self._request.workspace_root)
         check_bwrap(bwrap)
         self._base = Base(bwrap, nested)
-        tracer = observing.strace(self._request.workspace_root, self._session.machine) if observer == "strace" else ""
-        staging.sweep(self._request.workspace_root)
-        temporary_directory = temporary.make(facts.temp_root)
+        tracer = (
+            choose_observer.strace(self._request.workspace_root, self._session.machine) if observer == "strace" else ""
+        )
+        staging_area.sweep(self._request.workspace_root)
+        temporary_directory = task_tmpdir.make(facts.temp_root)
         temp = temporary_directory.path
-        held: making.Held | None = None
+        held: make_dirs.Held | None = None
         try:
-            planned = linux.plan(self._request, Snapshot(), temp=temp, served=serving(observer))
+            planned = linux_plan.plan(self._request, Snapshot(), temp=temp, served=serving(observer))
             asked = observer
             if planned.held:
                 observer = _watched(planned, observer)
             if planned.granted:
-                self._area = staging.make(self._request.workspace_root)
-            made, held = making.PASSING.make(planned.operations)
-            before = setaside.listed(planned, HostFiles())
+                self._area = staging_area.make(self._request.workspace_root)
+            made, held = make_dirs.PASSING.make(planned.operations)
+            before = quarantine.listed(planned, HostFiles())
             if self._area is not None:
                 self._area.note(held.used)
             variables = environment.task_environment(
@@ -171,7 +169,7 @@ class Run:
                 grants_git=environment.names_git((*config.allow_read, *config.allow_write)),
             )
             mask = masker(variables)
-            boundary = surroundings.boundary(self._request, planned, temp=temp, observer=observer, mask=mask)
+            boundary = gather.boundary(self._request, planned, temp=temp, observer=observer, mask=mask)
             judge = Judge(boundary, ignore=config.ignore)
             spec = Spec(
                 operations=planned.operations,
@@ -188,23 +186,23 @@ class Run:
                 grace=GRACE,
                 screen=self._screen(),
                 nested=nested,
-                network=policies.policy(config, temp=temp, declared=self._session.declared, host=os.environ),
+                network=policy_from_config.policy(config, temp=temp, declared=self._session.declared, host=os.environ),
             )
-            ended = shares.ended_for_memory()
+            ended = resource_limits.ended_for_memory()
             report = self._attempts(spec, judge)
             if report.started is None:
-                making.take_back(made)
+                make_dirs.take_back(made)
                 _machines_part(report.failed, asked)
             else:
                 leftovers = report.finished.leftovers if report.finished is not None else ()
                 self._clear(planned, judge, leftovers, before, answered=observer not in _WITHOUT_ANSWERS)
-            after = surroundings.aftermath(
+            after = gather.aftermath(
                 cwd,
                 report.tail,
-                processes=shares.most_for_a_task,
-                starved=lambda: shares.ended_for_memory() - ended,
+                processes=resource_limits.most_for_a_task,
+                starved=lambda: resource_limits.ended_for_memory() - ended,
             )
-            return outcome.settle(
+            return settle.settle(
                 report,
                 judge,
                 tuple(self._violations),
@@ -224,9 +222,9 @@ class Run:
         self, planned: Plan, judge: Judge, leftovers: tuple[str, ...], before: frozenset[str], *, answered: bool
     ) -> None:
         """Take away what the task left where it may leave nothing."""
-        shelf, files = setaside.Shelf(self._request.facts.temp_root), HostFiles()
+        shelf, files = quarantine.Shelf(self._request.facts.temp_root), HostFiles()
         root = self._request.workspace_root
-        for violation in setaside.set_aside(planned, workspace=root, shelf=shelf, files=files, before=before):
+        for violation in quarantine.set_aside(planned, workspace=root, shelf=shelf, files=files, before=before):
             self._tell(violation)
         for path in leftovers:
             if not planned.held:
@@ -234,7 +232,7 @@ class Run:
             elif os.path.lexists(path):
                 self._tell(judge.left(path, fate=shelf.put(path)))
         if not answered:
-            for path in setaside.unknown(planned, files, before):
+            for path in quarantine.unknown(planned, files, before):
                 self._tell(judge.left(path, fate="stays, for nobody saw who made it"))
 
     def _tell(self, violation: Violation | None) -> None:
@@ -248,7 +246,7 @@ class Run:
     def _attempts(self, spec: Spec, judge: Judge) -> Report:
         began = time.monotonic()
         report = self._once(spec, judge)
-        if observing.again(report.finished) and not self._violations and not self._stopped:
+        if choose_observer.again(report.finished) and not self._violations and not self._stopped:
             left = None if spec.timeout is None else spec.timeout - (time.monotonic() - began)
             if left is None or left > 0:
                 return self._once(dataclasses.replace(spec, timeout=left), judge)
@@ -257,7 +255,7 @@ class Run:
             if self._area is not None:
                 # an attempt begins with an empty one
                 self._area.remove()
-                self._area = staging.make(self._request.workspace_root)
+                self._area = staging_area.make(self._request.workspace_root)
             report = self._once(spec, judge)
         return report
 
@@ -267,8 +265,8 @@ class Run:
             return None
         if caller is None:
             return Screen()
-        rows, columns = screens.size(caller)
-        modes = screens.modes(caller, typed=caller == self._options.get("stdin"))
+        rows, columns = terminal_modes.size(caller)
+        modes = terminal_modes.modes(caller, typed=caller == self._options.get("stdin"))
         return Screen(rows=rows, columns=columns, modes=modes)
 
     def _once(self, spec: Spec, judge: Judge) -> Report:
@@ -314,9 +312,9 @@ def _machines_part(failed: Failed | None, asked: str) -> None:
     if failed is None:
         return
     if asked == "auto" and failed.unheard:
-        raise observing.Unheard(failed.reason)
+        raise choose_observer.Unheard(failed.reason)
     if failed.unfused:
-        raise observing.Unfused(failed.reason)
+        raise choose_observer.Unfused(failed.reason)
     if failed.masked:
         raise Masked(failed.reason)
     if failed.hint == ASK:
@@ -340,7 +338,7 @@ def _watched(planned: Plan, observer: str) -> str:
     """The observer that answers for held directories; without one, mounts alone must be enough."""
     if observer not in _WITHOUT_ANSWERS:
         return "notify"
-    kept = setaside.beside(planned)
+    kept = quarantine.beside(planned)
     if kept:
         raise NotStarted(
             f"the observer {observer} keeps no task from {kept}, beside a granted name, once the host replaces it",

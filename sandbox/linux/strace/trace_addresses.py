@@ -6,7 +6,7 @@ import os
 import re
 from typing import NamedTuple
 
-from sandbox.linux.strace import line_grammar as text
+from sandbox.linux.strace import line_grammar
 
 _FOUR = re.compile(rb'sa_family=AF_INET, sin_port=htons\((\d{1,5})\), sin_addr=inet_addr\("([0-9.]{1,15})"\)')
 _SIX = re.compile(
@@ -73,7 +73,7 @@ def connection(call: str, body: bytes) -> Target | None:
     if found is not None:
         return Target(f"[{found.group(2).decode('ascii')}]:{found.group(1).decode('ascii')}", "")
     found = _UNIX.search(where)
-    if found is not None and (said := text.string(found.group(1))) is not None:
+    if found is not None and (said := line_grammar.string(found.group(1))) is not None:
         path = os.fsdecode(said[0])
         return Target(path, path if path.startswith("/") else "")
     return None
@@ -81,7 +81,7 @@ def connection(call: str, body: bytes) -> Target | None:
 
 def _behind_data(call: str, body: bytes) -> bytes:
     wanted = {"sendto": 4, "sendmsg": 1, "sendmmsg": 1}[call]
-    given = text.arguments(body, wanted + 1)
+    given = line_grammar.arguments(body, wanted + 1)
     if len(given) <= wanted:
         return b""
     # the address comes before the data: {msg_name={sa_family=...}, msg_namelen=16, msg_iov=[...

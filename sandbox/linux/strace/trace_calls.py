@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sandbox.contract.intents import WRITE_INTENTS, Intent
 from sandbox.contract.results import Access
-from sandbox.linux.kernel import syscall_table as syscalls
-from sandbox.linux.strace import line_grammar as text
+from sandbox.linux.kernel import syscall_table
+from sandbox.linux.strace import line_grammar
 from sandbox.linux.strace.trace_addresses import Datagrams, connection
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ CONNECTS = ("connect", "sendto", "sendmsg", "sendmmsg")
 LINKS = frozenset({"symlink", "symlinkat", "link", "linkat", "rename", "renameat", "renameat2"})
 
 #: Those whose success may tell something.
-TELLING = syscalls.WRITES | syscalls.OPENS
+TELLING = syscall_table.WRITES | syscall_table.OPENS
 
 _WRITES = re.compile(rb"O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE)")
 _RESOLVE_IN_ROOT = 0x10
@@ -41,7 +41,7 @@ _UNKNOWN = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(?:cwd|root
 # how many arguments of each call are read
 _WANTED = {
     call.name: 1 + max(call.flags, call.how, *(a.path for a in call.paths), *(a.dirfd for a in call.paths))
-    for call in syscalls.CALLS.values()
+    for call in syscall_table.CALLS.values()
 }
 _LINKS = ("readlink", "readlinkat")
 _DELETED = (b"(deleted)", b"(deleted)>")
@@ -86,7 +86,7 @@ class Calls:
     """
 
     def __init__(
-        self, architecture: syscalls.Architecture, places: Places, miss: Callable[[str], object], *, noted: bool
+        self, architecture: syscall_table.Architecture, places: Places, miss: Callable[[str], object], *, noted: bool
     ) -> None:
         self._architecture = architecture
         self._places = places
@@ -101,27 +101,29 @@ class Calls:
         self._repeated.clear()
 
     def moved(self, pid: int, process: Process, name: str, body: bytes) -> None:
-        (argument,) = text.arguments(body, 1)
+        (argument,) = line_grammar.arguments(body, 1)
         if name == "chdir":
-            said = text.string(argument)
+            said = line_grammar.string(argument)
             if said is not None and not said[1]:
                 base = process.directory.path
                 asked = os.fsdecode(said[0])
                 process.directory.path = self._places.walk(pid, asked, base=base, follows=True, root="/")
             return
-        place = text.descriptor(argument)
+        place = line_grammar.descriptor(argument)
         if place is not None:
             path = place.path or process.files.get(place.number, "")
             if path:
                 process.directory.path = path
 
-    def succeeded(self, pid: int, process: Process, name: str, body: bytes, result: text.Result) -> Iterator[Access]:
-        call = syscalls.CALLS[name]
-        opens = name in syscalls.OPENS
+    def succeeded(
+        self, pid: int, process: Process, name: str, body: bytes, result: line_grammar.Result
+    ) -> Iterator[Access]:
+        call = syscall_table.CALLS[name]
+        opens = name in syscall_table.OPENS
         if opens and result.value is not None and result.value >= 0 and not result.noted:
             for named in self._named(pid, process, call, body):
                 process.opened(result.value, self._walk(pid, named))
-        if name in syscalls.WRITES or (opens and _WRITES.search(body)):
+        if name in syscall_table.WRITES or (opens and _WRITES.search(body)):
             if opens and not self._changes(name, result):
                 return
             for named in self._named(pid, process, call, body):
@@ -130,9 +132,9 @@ class Calls:
                 if intent in WRITE_INTENTS and self._places.changes(name, intent, path):
                     yield self._access(pid, name, named, path, intent=intent, errno="")
 
-    def _changes(self, name: str, result: text.Result) -> bool:
+    def _changes(self, name: str, result: line_grammar.Result) -> bool:
         """Whether an open may count, by what strace notes of the file."""
-        opened = text.descriptor(result.noted) if result.noted else None
+        opened = line_grammar.descriptor(result.noted) if result.noted else None
         if opened is None or result.noted.endswith(_DELETED):
             return True
         return bool(opened.path) and self._places.changes(name, Intent.WRITE, opened.path)
@@ -151,7 +153,7 @@ class Calls:
                     errno=errno,
                 )
             return
-        call = syscalls.CALLS.get(name)
+        call = syscall_table.CALLS.get(name)
         if call is None or errno == "EBADF" or (errno == "EINVAL" and name in _LINKS):
             return  # nowhere was looked; or it is there, and no link
         repeated = (f"{process.directory.path}\0{name}\0{errno}", body)
@@ -176,19 +178,25 @@ class Calls:
         known = self._noted or named.base in (named.cwd, "/")
         return known and named.root == "/" and path == os.path.normpath(os.path.join(named.base, named.asked))
 
-    def _named(self, pid: int, process: Process, call: syscalls.Call, body: bytes, errno: str = "") -> Iterator[_Named]:
+    def _named(
+        self, pid: int, process: Process, call: syscall_table.Call, body: bytes, errno: str = ""
+    ) -> Iterator[_Named]:
         """Each path of a call that names one and can be placed."""
-        given = text.arguments(body, _WANTED[call.name])
+        given = line_grammar.arguments(body, _WANTED[call.name])
         at = call.how if call.how >= 0 else call.flags
         said = given[at] if 0 <= at < len(given) else b""
         if call.how >= 0:
             # {flags=O_RDONLY|O_CLOEXEC, mode=..., resolve=RESOLVE_IN_ROOT}
             said, _, resolve = said.partition(b"resolve=")
-            rooted = bool(text.flags(resolve, self._architecture) & _RESOLVE_IN_ROOT)
+            rooted = bool(line_grammar.flags(resolve, self._architecture) & _RESOLVE_IN_ROOT)
             said = said.partition(b"mode=")[0]
         else:
             rooted = False
-        bits = syscalls.O_CREAT | syscalls.O_TRUNC | 1 if call.name == "creat" else text.flags(said, self._architecture)
+        bits = (
+            syscall_table.O_CREAT | syscall_table.O_TRUNC | 1
+            if call.name == "creat"
+            else line_grammar.flags(said, self._architecture)
+        )
         for argument in call.paths:
             if argument.path >= len(given):
                 self._miss("a call in the trace lacks an argument")
@@ -204,15 +212,15 @@ class Calls:
                 base = self._base(pid, process, given, argument)
                 if not base:
                     continue
-            follows = syscalls.follows(self._architecture, call, argument, bits)
+            follows = syscall_table.follows(self._architecture, call, argument, bits)
             named = _Named(asked, process.directory.path, base, base if rooted else "/", follows, argument.intent)
-            if call.name in syscalls.OPENS:
+            if call.name in syscall_table.OPENS:
                 exists = self._places.exists(self._walk(pid, named))
-                named = named._replace(intent=syscalls.open_intent(bits, exists=exists))
+                named = named._replace(intent=syscall_table.open_intent(bits, exists=exists))
             yield named
 
-    def _asked(self, call: syscalls.Call, argument: bytes, errno: str) -> tuple[str | None, bool]:
-        said = text.string(argument)
+    def _asked(self, call: syscall_table.Call, argument: bytes, errno: str) -> tuple[str | None, bool]:
+        said = line_grammar.string(argument)
         if said is not None:
             return os.fsdecode(said[0]), not said[1]
         if argument == b"NULL":
@@ -222,19 +230,19 @@ class Calls:
             self._miss(f"a path in the trace could not be read ({call.name})")
         return None, True
 
-    def _base(self, pid: int, process: Process, given: list[bytes], argument: syscalls.PathArgument) -> str:
+    def _base(self, pid: int, process: Process, given: list[bytes], argument: syscall_table.PathArgument) -> str:
         """The directory a relative path starts from, empty for a descriptor that names none."""
         if argument.dirfd < 0:
             return process.directory.path
-        place = text.descriptor(given[argument.dirfd])
+        place = line_grammar.descriptor(given[argument.dirfd])
         if place is None:
             self._miss("a call in the trace names no descriptor")
             return ""
         if place.path:
-            if place.number == syscalls.AT_FDCWD:
+            if place.number == syscall_table.AT_FDCWD:
                 process.directory.path = place.path
             return place.path
-        if place.number == syscalls.AT_FDCWD:
+        if place.number == syscall_table.AT_FDCWD:
             if self._noted:
                 self._miss(f"a directory could not be placed (the working directory of process {pid})")
             return process.directory.path

@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sandbox.linux.kernel import syscall_table as syscalls
-from sandbox.linux.strace import line_grammar as text
+from sandbox.linux.kernel import syscall_table
+from sandbox.linux.strace import line_grammar
 from sandbox.linux.strace.trace_calls import CONNECTS, LINKS, REPEATED, TELLING, Calls
 from sandbox.linux.strace.traced_processes import MAKES, Processes
 
@@ -54,7 +54,7 @@ _PLACED = re.compile(rb'^(?:AT_FDCWD</[^>]*>, "(?!/proc/|/dev/|//)|"/(?!proc/|de
 # calls whose one path is what a line begins with: the second of a rename may be relative
 _PLACED_BY_FIRST = frozenset(
     name
-    for name, call in syscalls.CALLS.items()
+    for name, call in syscall_table.CALLS.items()
     if len(call.paths) == 1 and (call.paths[0].path == 0 or call.paths[0].dirfd == 0)
 )
 _SHOWN = 120
@@ -65,7 +65,7 @@ _ENDED = frozenset(b"+++ exited with %d +++" % code for code in range(256))
 
 #: What strace is asked to write down; the ones this machine lacks are left out by strace.
 WATCHED = (
-    *sorted(syscalls.CALLS),
+    *sorted(syscall_table.CALLS),
     *CONNECTS,
     "socket",
     "fchdir",
@@ -95,7 +95,7 @@ class Parser:
     """
 
     def __init__(
-        self, architecture: syscalls.Architecture, places: Places, *, cwd: str, root: int = 0, noted: bool = False
+        self, architecture: syscall_table.Architecture, places: Places, *, cwd: str, root: int = 0, noted: bool = False
     ) -> None:
         self._calls = Calls(architecture, places, self._miss, noted=noted)
         self._processes = Processes(root, cwd)
@@ -191,7 +191,7 @@ class Parser:
             self.ended = self.ended or self._processes.ours(pid)
         elif line.endswith(_UNFINISHED):
             self._begin(pid, name, line.removesuffix(_UNFINISHED).rstrip(b" "))
-        elif (result := text.result(line)) is None:
+        elif (result := line_grammar.result(line)) is None:
             self._miss(f"a line of the trace has no result ({line[:_SHOWN].decode('ascii', 'replace')})")
         elif name in MAKES:
             for held in self._processes.made(pid, line, None if result.errno else result.value):
@@ -200,7 +200,7 @@ class Parser:
             self._judge(pid, process, name, line, result, found)
 
     def _judge(  # noqa: PLR0917  a line taken apart
-        self, pid: int, process: Process, name: str, line: bytes, result: text.Result, found: list[Access]
+        self, pid: int, process: Process, name: str, line: bytes, result: line_grammar.Result, found: list[Access]
     ) -> None:
         body = line[len(name) + 1 : result.at]
         if result.errno:

@@ -13,7 +13,7 @@ import traceback
 from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.contract.errors import Masked, NotStarted, remedy
-from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.kernel import kernel_calls
 from sandbox.linux.kernel.wake import Wake
 from sandbox.linux.messages import Failed, Spec, decode, receive_body
 from sandbox.linux.warden import rehearsal
@@ -41,7 +41,7 @@ def main(handover: socket.socket, base: Base, *, supervisor: int, spare: bool) -
     code = 1
     control: socket.socket | None = None
     try:
-        kernel.become_subreaper()
+        kernel_calls.become_subreaper()
         wake = Wake()
         prepared = _prepared(base, wake, supervisor, handover)
         if spare:
@@ -77,9 +77,9 @@ def main(handover: socket.socket, base: Base, *, supervisor: int, spare: bool) -
 def _prepared(base: Base, wake: Wake, supervisor: int, *sockets: socket.socket) -> Prepared | Exception:
     """A sandbox without a task, or why there is none; the joiner keeps none of `sockets`."""
     # a bubblewrap killed while it starts, as it is when this process ends, leaves a child that waits for ever
-    kernel.die_with_parent(0)
+    kernel_calls.die_with_parent(0)
     made = _made(base, wake, *sockets)
-    kernel.die_with_parent(signal.SIGKILL)
+    kernel_calls.die_with_parent(signal.SIGKILL)
     if os.getppid() != supervisor:
         _end_children()
         os._exit(1)

@@ -12,7 +12,7 @@ import os
 import struct
 
 from sandbox.linux.caller.caller_memory import Caller, Unreadable
-from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel import fuse_protocol
 from sandbox.linux.kernel.fuse_protocol import Op
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 from sandbox.linux.messages import Finished, Spec, Started, decode, encode, encoded
@@ -21,10 +21,10 @@ from sandbox.linux.observe.recorder import Recorder
 from sandbox.planning.operations import Bind, Cover, Origin, ReadOnlyRoot, Seal
 
 _HEADER = struct.Struct("<IIQQIIIHH")
-_ABOVE, _PLACE = fuse.ROOT, fuse.ROOT + 1
+_ABOVE, _PLACE = fuse_protocol.ROOT, fuse_protocol.ROOT + 1
 _PLUS = struct.pack("<QQIIQII", 0, 0, 4096, 0, 0, 0, 0)
 _REQUESTS = (
-    (Op.INIT, 0, struct.pack("<4I", fuse.MAJOR, fuse.MINOR, 0, 0)),
+    (Op.INIT, 0, struct.pack("<4I", fuse_protocol.MAJOR, fuse_protocol.MINOR, 0, 0)),
     (Op.LOOKUP, _ABOVE, b"home\0"),
     (Op.OPENDIR, _PLACE, bytes(8)),
     (Op.READDIRPLUS, _PLACE, _PLUS),

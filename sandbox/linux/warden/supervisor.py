@@ -18,16 +18,14 @@ import time
 from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import remedy
-from sandbox.linux.inside import joiner as building
-from sandbox.linux.inside import resource_limits as shares
-from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.inside import joiner, resource_limits
+from sandbox.linux.kernel import kernel_calls
 from sandbox.linux.messages import Base, Failed, encode
-from sandbox.linux.warden import lifecycle as handover
-from sandbox.linux.warden import rehearsal
+from sandbox.linux.warden import lifecycle, rehearsal
 from sandbox.linux.warden.lifecycle import DESCRIPTORS
 from sandbox.proxy.policy.host_rules import Rules
 from sandbox.proxy.policy.policy import Policy
-from sandbox.terminal import restore_modes as lending
+from sandbox.terminal import restore_modes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,16 +56,16 @@ def main(descriptor: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     # a warden that is killed while bubblewrap starts leaves a child of that, which waits for its parent for ever
-    kernel.become_subreaper()
+    kernel_calls.become_subreaper()
     # bubblewrap refuses to start with some, unless it is root who starts it
-    kernel.pass_on_no_capability()
+    kernel_calls.pass_on_no_capability()
     requests.send(b"ready")
-    building.task_filter("writes")
-    building.task_filter("all")
+    joiner.task_filter("writes")
+    joiner.task_filter("all")
     rehearsal.spec()
-    shares.most_processes()
-    shares.kernel_version()
-    kernel.last_capability()
+    resource_limits.most_processes()
+    resource_limits.kernel_version()
+    kernel_calls.last_capability()
     # every warden reads its task's lists: what does so is compiled once
     Rules(Policy(allow=("*.example.org:443", "192.0.2.1", "[2001:db8::1]")))
     # what stands now is shared by every fork; collecting it would copy its pages
@@ -91,7 +89,7 @@ class Supervisor:
         self._handed = 0.0
         self._close = False
         self._served = 0
-        self._lending = lending.Lending()
+        self._lending = restore_modes.Lending()
 
     def serve(self) -> None:
         """Until the executor is gone."""
@@ -127,8 +125,8 @@ class Supervisor:
             self._sweep()
 
     def _take(self, data: bytes, fds: list[int]) -> None:
-        if data.startswith(lending.WORD):
-            if len(fds) == lending.DESCRIPTORS:
+        if data.startswith(restore_modes.WORD):
+            if len(fds) == restore_modes.DESCRIPTORS:
                 self._lending.take(data, fds)
         elif len(fds) == DESCRIPTORS:
             self._hand_over(Base.told(data), fds)
@@ -208,7 +206,7 @@ class Supervisor:
             for fd in fds:
                 os.close(fd)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            handover.main(theirs, self._base, supervisor=supervisor, spare=spare)
+            lifecycle.main(theirs, self._base, supervisor=supervisor, spare=spare)
         theirs.close()
         self._wardens.add(pid)
         return ours

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import ASK
 from sandbox.linux.caller.caller_memory import Caller
-from sandbox.linux.inside import pid1 as init
+from sandbox.linux.inside import pid1
 from sandbox.linux.kernel.descriptor_poll import Watching
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Started, encode
@@ -299,10 +299,10 @@ class Warden:
             with contextlib.suppress(OSError):  # killed already: its end will be told
                 self._link.send(b"run")
             self._tell_begun()
-        elif kind == b"ended" and len(rest) == init.OUTCOME.size:
-            self._outcome = init.OUTCOME.unpack(rest)
-        elif kind == b"gone" and len(rest) == init.USAGE.size:
-            self._usage = init.USAGE.unpack(rest)
+        elif kind == b"ended" and len(rest) == pid1.OUTCOME.size:
+            self._outcome = pid1.OUTCOME.unpack(rest)
+        elif kind == b"gone" and len(rest) == pid1.USAGE.size:
+            self._usage = pid1.USAGE.unpack(rest)
         elif kind == b"failed" and not self._began:
             self._fail(rest.decode("utf-8", "surrogateescape"))
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.errors import RequestRefused
-from sandbox.planning.macos import system_rules as macos_system
+from sandbox.planning.macos import system_rules
 from sandbox.planning.macos.path_regex import aliases, carriers, executed
 from sandbox.planning.macos.path_rules import Marks
 from sandbox.planning.macos.profile_rules import EXEC, READ, WRITE, At, Below, Expression, Filter, MacPlan, Rule
 from sandbox.planning.operations import Make, Name, Names, Operation, Origin
-from sandbox.request import write_grants as writes
+from sandbox.request import write_grants
 from sandbox.request.protected_names import Executed, existing
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ def plan(
         RequestRefused: with every reason found, in the order of the config.
     """
     config = request.config
-    judge = writes.Judge(config=config, facts=request.facts, files=files, walls=request.walls, stores=request.stores)
+    judge = write_grants.Judge(
+        config=config, facts=request.facts, files=files, walls=request.walls, stores=request.stores
+    )
     grants, refused = judge.judge()
     marks = Marks(request, files)
     marks.hide()
@@ -72,16 +74,16 @@ def plan(
         marks.link(place)
     for names in granted.patterns:
         marks.write_pattern(names)
-    problems = (*marks.refusals, *refused, *macos_system.unusable(config))
+    problems = (*marks.refusals, *refused, *system_rules.unusable(config))
     if problems:
         raise RequestRefused(problems)
     return MacPlan(
         rules=(
-            *macos_system.start(hermetic=config.hermetic),
+            *system_rules.start(hermetic=config.hermetic),
             *marks.rules(),
             *_tail(request, granted.executed, files),
-            *macos_system.devices(),
-            *macos_system.own(config, ports=ports, reached=reached, sockets=sockets),
+            *system_rules.devices(),
+            *system_rules.own(config, ports=ports, reached=reached, sockets=sockets),
         ),
         workspace=config.workspace,
         project=config.project,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox.base.host_patterns import PatternRefused
-from sandbox.contract import refusal_codes as refusals
+from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal, RequestRefused
-from sandbox.planning.macos import macos_plan as macos
+from sandbox.planning.macos import macos_plan
 from sandbox.proxy.policy.policy_from_config import host_ports, own_sockets
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def plan(request: Request, files: Files, *, temp: str | None = None, ports: tupl
         reached = host_ports(config)
     except PatternRefused as error:
         raise RequestRefused(
-            (Refusal(error.message, field="network", code=refusals.UNUSABLE, hint=error.hint),)
+            (Refusal(error.message, field="network", code=refusal_codes.UNUSABLE, hint=error.hint),)
         ) from None
     sockets = own_sockets(config, temp or "")
-    return macos.plan(request, files, temp=temp, ports=ports, reached=reached, sockets=sockets)
+    return macos_plan.plan(request, files, temp=temp, ports=ports, reached=reached, sockets=sockets)

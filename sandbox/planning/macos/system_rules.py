@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sandbox.contract import refusal_codes as refusals
+from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal
 from sandbox.planning.macos.profile_rules import EXEC, READ, WRITE, At, Below, Expression, Filter, Plain, Rule
 from sandbox.planning.operations import Origin
@@ -263,6 +263,6 @@ def unusable(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
                 yield Refusal(
                     f"{field} {name!r} is no name of macOS's",
                     field=f"{field}[{index}]",
-                    code=refusals.UNUSABLE,
+                    code=refusal_codes.UNUSABLE,
                     hint="write the name alone: letters, digits, dots, - and _",
                 )

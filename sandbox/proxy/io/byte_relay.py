@@ -6,7 +6,7 @@ import errno
 from typing import TYPE_CHECKING
 
 from sandbox.proxy.policy.policy import Refused
-from sandbox.proxy.protocol import tls_hello as hello
+from sandbox.proxy.protocol import tls_hello
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,27 +73,27 @@ class Relay:
                 return data
             await server.send(data[: found.size])
             name, data = await self._second(client, server, data[found.size :], early=found.early)
-        except hello.Malformed:
+        except tls_hello.Malformed:
             named(None)
             raise OSError(errno.EPROTO, "what the server is called cannot be told") from None
         if name:
             named(name)
         return data
 
-    async def _first(self, client: Connection, data: bytes) -> tuple[hello.Greeting | None, bytes]:
+    async def _first(self, client: Connection, data: bytes) -> tuple[tls_hello.Greeting | None, bytes]:
         for _ in range(_READS):
-            if (found := hello.read(data)) is not None:
+            if (found := tls_hello.read(data)) is not None:
                 return found, data
             more = await client.recv(_GREETING)
             if not more:
-                return hello.Greeting(""), data
+                return tls_hello.Greeting(""), data
             data += more
         return None, data
 
     async def _second(self, client: Connection, server: Connection, data: bytes, *, early: bool) -> tuple[str, bytes]:
         passed = 0
         while passed < _EARLY:
-            size, name = hello.again(data, early=early)
+            size, name = tls_hello.again(data, early=early)
             if size:
                 await server.send(data[:size])
                 data, passed = data[size:], passed + size

@@ -9,10 +9,10 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sandbox.base import host_patterns as domains
+from sandbox.base import host_patterns
 from sandbox.proxy.io import interfaces
 from sandbox.proxy.io.connection import NONBLOCKING, Connection
-from sandbox.proxy.policy import address_guard as guard
+from sandbox.proxy.policy import address_guard
 from sandbox.proxy.policy.host_rules import REMEMBERED
 from sandbox.proxy.policy.policy import DENIED, Refused
 
@@ -112,8 +112,8 @@ class Dialler:
         self._resolve = resolve
         self._resolving = 0
         # neither depends on anything but what it is asked
-        self._presented = functools.lru_cache(REMEMBERED)(domains.presented)
-        self._kind = functools.lru_cache(REMEMBERED)(guard.kind)
+        self._presented = functools.lru_cache(REMEMBERED)(host_patterns.presented)
+        self._kind = functools.lru_cache(REMEMBERED)(address_guard.kind)
         self._learn_own = own
         self._own: tuple[float, frozenset[str]] = (0.0, frozenset())
         #: Set at the end: what may be reached is not dialled any more.
@@ -132,13 +132,13 @@ class Dialler:
         """
         host = self._names.host(self._form(text, port))
         if reason := self._rules.refusal(host, port):
-            raise self.refuse(domains.spelled(host, port), reason)
+            raise self.refuse(host_patterns.spelled(host, port), reason)
         return host
 
     def _form(self, text: str, port: int) -> str:
         try:
             return self._presented(text)
-        except domains.PatternRefused as refused:
+        except host_patterns.PatternRefused as refused:
             shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:_ASKED_LIMIT])
             raise self.refuse(f"{shown}:{port}", refused.message) from None
 
@@ -157,7 +157,7 @@ class Dialler:
         host = self.judge(text, port)
         if self.closing:
             raise Unreachable("the task has ended")
-        address = domains.is_address(host)
+        address = host_patterns.is_address(host)
         named = None if address or host == "localhost" else functools.partial(self._named, host, port)
         if address:
             self._guard(host, [host], port)
@@ -166,7 +166,7 @@ class Dialler:
             if plain:
                 return Opened(connection, proxy)
             try:
-                await self._loop.within(_CONNECT_SECONDS, _tunnel(connection, proxy, domains.spelled(host, port)))
+                await self._loop.within(_CONNECT_SECONDS, _tunnel(connection, proxy, host_patterns.spelled(host, port)))
             except TimeoutError:
                 connection.close()
                 raise Unreachable("the host's own proxy does not answer") from None
@@ -189,11 +189,11 @@ class Dialler:
             Refused: the task may not reach that name there, or it cannot be told.
         """
         if name is None:
-            raise self.refuse(domains.spelled(host, port), "what its server is called over TLS cannot be told")
+            raise self.refuse(host_patterns.spelled(host, port), "what its server is called over TLS cannot be told")
         if (named := self._form(name, port)) == host:
             return
         if reason := self._rules.refusal(named, port):
-            raise self.refuse(domains.spelled(named, port), f"{reason}: asked of {host} over TLS")
+            raise self.refuse(host_patterns.spelled(named, port), f"{reason}: asked of {host} over TLS")
 
     def _guard(self, host: str, addresses: list[str], port: int) -> set[str]:
         """The addresses that may be dialled.
@@ -214,7 +214,7 @@ class Dialler:
             else:
                 passed.add(address)
         if not passed and addresses:
-            raise self.refuse(domains.spelled(host, port), reason)
+            raise self.refuse(host_patterns.spelled(host, port), reason)
         return passed
 
     def _own_addresses(self) -> frozenset[str]:
@@ -230,7 +230,7 @@ class Dialler:
         return own
 
     async def _addresses(self, host: str, port: int) -> list[Address]:
-        if domains.is_address(host):
+        if host_patterns.is_address(host):
             return [_address(host, port)]
         if host == "localhost":
             return [(socket.AF_INET, ("127.0.0.1", port)), (socket.AF_INET6, ("::1", port))]
@@ -326,9 +326,11 @@ def excepted(host: str, port: int, entries: tuple[str, ...]) -> bool:
         if number and number != str(port):
             continue
         bare = name.strip("[]").removeprefix("*").removeprefix(".")
-        if name == "*" or (bare and (host == bare or (host.endswith(f".{bare}") and not domains.is_address(host)))):
+        if name == "*" or (
+            bare and (host == bare or (host.endswith(f".{bare}") and not host_patterns.is_address(host)))
+        ):
             return True
-        if "/" in name and domains.is_address(host) and _in_network(host, name):
+        if "/" in name and host_patterns.is_address(host) and _in_network(host, name):
             return True
     return False
 

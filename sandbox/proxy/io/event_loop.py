@@ -16,7 +16,7 @@ import types
 from collections import deque
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sandbox.proxy.io import event_poller as poller
+from sandbox.proxy.io import event_poller
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _READ, _WRITE, _SLEEP, _TURN, _JOIN, _ANY = range(6)
-_EVENTS = (poller.READABLE, poller.WRITABLE)
+_EVENTS = (event_poller.READABLE, event_poller.WRITABLE)
 # timers set after which those that are of no use any more are thrown away
 _SWEEP = 4096
 
@@ -134,7 +134,7 @@ class Loop:
     """
 
     def __init__(self, waits: Poller | None = None) -> None:
-        self._poller = waits or poller.best()
+        self._poller = waits or event_poller.best()
         self._waiters: dict[int, list[Task | None]] = {}
         self._ready: deque[tuple[Task, BaseException | _Timer | None]] = deque()
         self._timers: list[tuple[float, int, _Timer]] = []

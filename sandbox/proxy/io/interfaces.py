@@ -28,9 +28,9 @@ def own_addresses() -> frozenset[str]:
         OSError: the kernel does not tell.
     """
     if not hasattr(socket, "AF_NETLINK"):
-        from sandbox.proxy.io import getifaddrs as libc
+        from sandbox.proxy.io import getifaddrs
 
-        return libc.own_addresses()
+        return getifaddrs.own_addresses()
     found: set[str] = set()
     with _netlink() as kernel:
         kernel.send(_message(_GET_ADDRESS, _REQUEST | _DUMP, _ADDRESS_HEAD.pack(0, 0, 0, 0, 0)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sandbox.base import host_patterns as domains
+from sandbox.base import host_patterns
 from sandbox.proxy.policy.stand_in_addresses import Full
-from sandbox.proxy.protocol import dns_messages as dns
+from sandbox.proxy.protocol import dns_messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sandbox.proxy.policy.stand_in_addresses import Names
 
 _REVERSE = (".in-addr.arpa", ".ip6.arpa")
-_LOOPBACK = {dns.A: "127.0.0.1", dns.AAAA: "::1"}
+_LOOPBACK = {dns_messages.A: "127.0.0.1", dns_messages.AAAA: "::1"}
 
 
 class Lookups:
@@ -46,51 +46,60 @@ class Lookups:
     def answer(self, message: bytes) -> bytes | None:
         """The answer to a message, `None` where there is none to give."""
         try:
-            query = dns.parse(message)
-        except dns.Malformed:
+            query = dns_messages.parse(message)
+        except dns_messages.Malformed:
             return None
-        if query.code != dns.NOERROR:
-            return dns.reply(query, query.code)
+        if query.code != dns_messages.NOERROR:
+            return dns_messages.reply(query, query.code)
         asked = query.name.lower()
-        if query.kind == dns.PTR or asked.endswith(_REVERSE):
+        if query.kind == dns_messages.PTR or asked.endswith(_REVERSE):
             return self._reversed(query, asked)
         if not asked:
-            return dns.reply(query, dns.NOERROR)
+            return dns_messages.reply(query, dns_messages.NOERROR)
         if asked in ("localhost", self._own_name) or asked.endswith(".localhost"):
-            return dns.reply(query, dns.NOERROR, _known(_LOOPBACK, query.kind))
+            return dns_messages.reply(query, dns_messages.NOERROR, _known(_LOOPBACK, query.kind))
         return self._named(query)
 
-    def _named(self, query: dns.Query) -> bytes:
+    def _named(self, query: dns_messages.Query) -> bytes:
         try:
-            host = domains.presented(query.name)
-        except domains.PatternRefused as refused:
+            host = host_patterns.presented(query.name)
+        except host_patterns.PatternRefused as refused:
             self._report(ascii(query.name)[1:-1], refused.message)
-            return dns.reply(query, dns.NXDOMAIN)
+            return dns_messages.reply(query, dns_messages.NXDOMAIN)
         reason = self._rules.lookup_refusal(host)
         if reason:
-            self._report(domains.spelled(host, 0).removesuffix(":0"), reason)
+            self._report(host_patterns.spelled(host, 0).removesuffix(":0"), reason)
             # of all the answers the one after which programs ask nobody again
-            return dns.reply(query, dns.NXDOMAIN)
+            return dns_messages.reply(query, dns_messages.NXDOMAIN)
         try:
             four, six, fresh = self._names.give(host)
         except Full:
             self._report(host, "one more name than a task can look up")
-            return dns.reply(query, dns.SERVFAIL)
+            return dns_messages.reply(query, dns_messages.SERVFAIL)
         if fresh:
             self._six[host] = self._listen(host, four, six)
-        addresses = {dns.A: four}
+        addresses = {dns_messages.A: four}
         if self._six.get(host):
-            addresses[dns.AAAA] = six
-        return dns.reply(query, dns.NOERROR, _known(addresses, query.kind))
+            addresses[dns_messages.AAAA] = six
+        return dns_messages.reply(query, dns_messages.NOERROR, _known(addresses, query.kind))
 
-    def _reversed(self, query: dns.Query, asked: str) -> bytes:
+    def _reversed(self, query: dns_messages.Query, asked: str) -> bytes:
         """The name of a stand-in; others' are nobody's dial, and not told."""
         labels = asked.removesuffix(_REVERSE[0]).split(".")
         name = self._names.host(".".join(reversed(labels)))
-        if query.kind == dns.PTR and asked.endswith(_REVERSE[0]) and not domains.is_address(name) and "." in name:
+        if (
+            query.kind == dns_messages.PTR
+            and asked.endswith(_REVERSE[0])
+            and not host_patterns.is_address(name)
+            and "." in name
+        ):
             known = name != ".".join(reversed(labels))
-            return dns.reply(query, dns.NOERROR, (name,)) if known else dns.reply(query, dns.NXDOMAIN)
-        return dns.reply(query, dns.NXDOMAIN)
+            return (
+                dns_messages.reply(query, dns_messages.NOERROR, (name,))
+                if known
+                else dns_messages.reply(query, dns_messages.NXDOMAIN)
+            )
+        return dns_messages.reply(query, dns_messages.NXDOMAIN)
 
 
 def _known(addresses: dict[int, str], kind: int) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from sandbox.base import host_patterns as domains
+from sandbox.base import host_patterns
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
 
 if TYPE_CHECKING:
@@ -22,19 +22,19 @@ class _List:
     """Patterns, found by the host they name."""
 
     def __init__(self, entries: tuple[str, ...], *, allow: bool) -> None:
-        self.patterns = tuple(domains.check_pattern(entry, allow=allow) for entry in entries)
-        self._by_host: dict[str, list[domains.Pattern]] = {}
+        self.patterns = tuple(host_patterns.check_pattern(entry, allow=allow) for entry in entries)
+        self._by_host: dict[str, list[host_patterns.Pattern]] = {}
         self.holds = functools.lru_cache(REMEMBERED)(self._holds)
         for pattern in self.patterns:
             # the form of what clients present: an address inside another is itself
-            host = domains.presented(pattern.host) if pattern.host else ""
-            self._by_host.setdefault(host, []).append(domains.Pattern(host, pattern.wildcard, pattern.port))
+            host = host_patterns.presented(pattern.host) if pattern.host else ""
+            self._by_host.setdefault(host, []).append(host_patterns.Pattern(host, pattern.wildcard, pattern.port))
 
-    def about(self, host: str) -> list[domains.Pattern]:
+    def about(self, host: str) -> list[host_patterns.Pattern]:
         """The patterns that mean a host at some port."""
         found = [pattern for pattern in self._by_host.get(host, ()) if not pattern.wildcard]
         found += self._by_host.get("", ())
-        if not domains.is_address(host):
+        if not host_patterns.is_address(host):
             rest = host
             while "." in rest:
                 rest = rest.partition(".")[2]
@@ -82,5 +82,5 @@ class Rules:
     def addresses(self) -> tuple[str, ...]:
         """The addresses on the allow list, but for the loopback's."""
         hosts = (pattern.host for pattern in self._allow.patterns if not pattern.wildcard)
-        listed = dict.fromkeys(domains.presented(host) for host in hosts if domains.is_address(host))
+        listed = dict.fromkeys(host_patterns.presented(host) for host in hosts if host_patterns.is_address(host))
         return tuple(host for host in listed if host != "::1" and not host.startswith("127."))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sandbox.base import globs
-from sandbox.base import host_patterns as domains
+from sandbox.base import globs, host_patterns
 from sandbox.base.host_patterns import check_pattern
 from sandbox.contract.errors import NotStarted
 from sandbox.proxy.policy.policy import Policy, Upstream
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig
 
 #: The hosts whose ports a task dials directly, and which no front stands before.
-LOOPBACK = domains.LOOPBACK
+LOOPBACK = host_patterns.LOOPBACK
 
 _PROXY = re.compile(r"(?:http://)?(?:[^/@\s]+@)?(?:\[[0-9A-Fa-f:.]+\]|[^/@:\s\[\]]+)(?::[0-9]+)?/*\Z")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")

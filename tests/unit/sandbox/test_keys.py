@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sandbox.contract.config import Ignore, ResolvedSandboxConfig
-from sandbox.request import cache_key as keys
+from sandbox.request import cache_key
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import request
 
@@ -12,9 +12,11 @@ WS, SHOP = "/ws", "/ws/apps/shop"
 
 def task(
     *write: str, project: str = SHOP, sandboxed: bool = True, group: bool = False, cached: bool = False
-) -> keys.Runs:
+) -> cache_key.Runs:
     config = ResolvedSandboxConfig(platform="linux", workspace=WS, project=project, allow_write=write)
-    return keys.Runs(workspace=WS, project=project, config=config if sandboxed else None, group=group, cached=cached)
+    return cache_key.Runs(
+        workspace=WS, project=project, config=config if sandboxed else None, group=group, cached=cached
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,8 +39,8 @@ def task(
         (task("/ws/{apps/shop/a,libs}/"), "workspace"),
     ],
 )
-def test_where_a_task_may_have_written_what_nothing_declares(given: keys.Runs, reach: str) -> None:
-    assert keys.undeclared_write_reach(given) == reach
+def test_where_a_task_may_have_written_what_nothing_declares(given: cache_key.Runs, reach: str) -> None:
+    assert cache_key.undeclared_write_reach(given) == reach
 
 
 @pytest.mark.parametrize(
@@ -50,8 +52,8 @@ def test_where_a_task_may_have_written_what_nothing_declares(given: keys.Runs, r
         (task(group=True, cached=True), "none"),
     ],
 )
-def test_where_a_command_may_write_whatever_its_cache_says(given: keys.Runs, reach: str) -> None:
-    assert keys.command_write_reach(given) == reach
+def test_where_a_command_may_write_whatever_its_cache_says(given: cache_key.Runs, reach: str) -> None:
+    assert cache_key.command_write_reach(given) == reach
 
 
 @pytest.mark.parametrize(
@@ -68,8 +70,8 @@ def test_where_a_command_may_write_whatever_its_cache_says(given: keys.Runs, rea
         (task("/ws/apps/s\\[x\\]/out/", project="/ws/apps/s[x]"), ("out/**",)),
     ],
 )
-def test_where_write_grants_reach_in_the_own_project(given: keys.Runs, found: tuple[str, ...]) -> None:
-    assert keys.granted_write_globs(given) == found
+def test_where_write_grants_reach_in_the_own_project(given: cache_key.Runs, found: tuple[str, ...]) -> None:
+    assert cache_key.granted_write_globs(given) == found
 
 
 @pytest.mark.parametrize(
@@ -88,9 +90,9 @@ def test_where_write_grants_reach_in_the_own_project(given: keys.Runs, found: tu
     ],
 )
 def test_whether_a_file_others_take_for_a_fingerprint_may_be_rewritten(
-    given: keys.Runs, claimed: tuple[str, ...], *, may: bool
+    given: cache_key.Runs, claimed: tuple[str, ...], *, may: bool
 ) -> None:
-    assert keys.may_write_fingerprint(given, claimed) is may
+    assert cache_key.may_write_fingerprint(given, claimed) is may
 
 
 FILES = MemoryFiles.of(
@@ -120,4 +122,4 @@ def test_what_a_key_holds_and_no_grant_reaches(
     read: tuple[str, ...], ignore: tuple[str, ...], left: tuple[str, ...]
 ) -> None:
     made = request(FILES, read=read, fields={"ignore": Ignore(read=ignore)})
-    assert keys.keyed_outside_grants(made, KEYED, FILES) == left
+    assert cache_key.keyed_outside_grants(made, KEYED, FILES) == left

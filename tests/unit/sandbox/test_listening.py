@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from sandbox.machine import listening_ports as listening
+from sandbox.machine import listening_ports
 from sandbox.machine.listening_ports import listens
 from sandbox.terminal.output_stream import TAIL_LIMIT, Stream
 
@@ -46,8 +46,8 @@ def test_a_server_on_another_address_is_none_of_loopbacks() -> None:
 def test_a_table_that_cannot_be_read_says_nothing(table: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("net") / "tcp"
     path.write_text(table, encoding="latin-1")
-    assert not listening._listens(str(path), 80)
-    assert not listening._listens(str(path.parent / "gone"), 80)
+    assert not listening_ports._listens(str(path), 80)
+    assert not listening_ports._listens(str(path.parent / "gone"), 80)
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 16, 1 << 20])

@@ -4,14 +4,14 @@ import pytest
 
 from sandbox.base import globs
 from sandbox.contract.errors import Refusal
-from sandbox.request import task_outputs as outputs
+from sandbox.request import task_outputs
 from tests.support.memory_files import MemoryFiles
 
 LIB = "/ws/libs/money"
 
 
 def found(files: MemoryFiles, *patterns: str) -> tuple[list[str], list[str]]:
-    made = outputs.find([(LIB, patterns)], files)
+    made = task_outputs.find([(LIB, patterns)], files)
     return [path.removeprefix(f"{LIB}/") for path in made.reads], [p.removeprefix(f"{LIB}/") for p in made.reported]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from sandbox.contract.config import Reach
 from sandbox.contract.errors import RequestRefused
-from sandbox.planning import linux_plan as linux
+from sandbox.planning import linux_plan
 from sandbox.planning.operations import Absent, Bind, Cover, Held, Link, Make, Names, Seal
 from tests.support.memory_files import MemoryFiles as Memory
 from tests.support.plans import FACTS, request
@@ -21,7 +21,7 @@ SHOP = "/ws/apps/shop"
 
 
 def planned(files: Memory, **given: object) -> Plan:
-    return linux.plan(request(files, **given), files, served=False)  # type: ignore[arg-type]
+    return linux_plan.plan(request(files, **given), files, served=False)  # type: ignore[arg-type]
 
 
 def of_kind(plan: Plan, kind: type[object]) -> list[str]:
@@ -108,7 +108,7 @@ def test_a_directory_that_cannot_be_held_is_refused_with_the_other_spelling(
     assert refusal.field == "allowWrite[0]"
     assert "/dev/fuse" in refusal.hint
     # served it can be given
-    linux.plan(request(files, project=project, write=(grant,), nested=nested), files)
+    linux_plan.plan(request(files, project=project, write=(grant,), nested=nested), files)
 
 
 def test_a_directory_of_too_many_entries_is_refused() -> None:
@@ -119,7 +119,7 @@ def test_a_directory_of_too_many_entries_is_refused() -> None:
 
 def test_without_names_nothing_is_held(files: Memory) -> None:
     given = request(files, read=(f"{SHOP}/",), write=(f"{SHOP}/lib/",))
-    assert linux.plan(given, files, served=False) == linux.plan(given, files)
+    assert linux_plan.plan(given, files, served=False) == linux_plan.plan(given, files)
     assert not of_kind(planned(files, write=(f"{SHOP}/gen/", f"{SHOP}/gen/*.py")), Held)
 
 
@@ -130,8 +130,8 @@ def test_patterns_stay_in_the_plan_for_the_judge(files: Memory) -> None:
 def test_the_systems_secrets_are_laid_over_until_a_grant_names_one(files: Memory) -> None:
     facts = dataclasses.replace(FACTS, secrets=("/etc/shadow",))
     files = Memory.of(texts={"/etc/shadow": "root:x", "/etc/passwd": "root", f"{SHOP}/x": ""})
-    plan = linux.plan(request(files, facts=facts), files)
+    plan = linux_plan.plan(request(files, facts=facts), files)
     assert of_kind(plan, Seal) == ["/etc/shadow"]
     assert (plan.reach("/etc/shadow"), plan.reach("/etc/passwd")) == (Reach.HIDDEN, Reach.READ)
-    assert of_kind(linux.plan(request(files, facts=facts, read=("/etc/",)), files), Seal) == ["/etc/shadow"]
-    assert of_kind(linux.plan(request(files, facts=facts, read=("/etc/shadow",)), files), Seal) == []
+    assert of_kind(linux_plan.plan(request(files, facts=facts, read=("/etc/",)), files), Seal) == ["/etc/shadow"]
+    assert of_kind(linux_plan.plan(request(files, facts=facts, read=("/etc/shadow",)), files), Seal) == []

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from sandbox.base.host_facts import HostFacts
-from sandbox.contract import refusal_codes as refusals
+from sandbox.contract import refusal_codes
 from sandbox.contract.config import Ignore, ResolvedSandboxConfig
 from sandbox.contract.errors import RequestRefused
-from sandbox.request import credentials as stores
+from sandbox.request import credentials
 from sandbox.request.build import Implied, build
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import FACTS, HOME, request
@@ -110,16 +110,16 @@ def test_a_wall_that_is_a_link_hides_its_name_and_its_target() -> None:
 def test_every_store_that_exists_is_closed_at_its_real_path() -> None:
     files = MemoryFiles.of(
         *WORKSPACE,
-        *(f"{HOME}/{store}" for store in stores.STORES if store not in {".npmrc", ".aws", ".kube"}),
+        *(f"{HOME}/{store}" for store in credentials.STORES if store not in {".npmrc", ".aws", ".kube"}),
         "/dot/npmrc",
         links={f"{HOME}/.npmrc": "/dot/npmrc", f"{HOME}/.kube": "/nowhere"},
     )
     closed = [store.path for store in request(files).stores]
     assert set(closed) == {
-        *(f"{HOME}/{store}" for store in stores.STORES if store not in {".npmrc", ".aws", ".kube"}),
+        *(f"{HOME}/{store}" for store in credentials.STORES if store not in {".npmrc", ".aws", ".kube"}),
         "/dot/npmrc",
     }
-    assert len(stores.STORES) == 23
+    assert len(credentials.STORES) == 23
 
 
 def test_a_store_that_holds_the_workspace_is_not_closed() -> None:
@@ -379,7 +379,7 @@ def test_the_workspace_root_is_made_canonical() -> None:
 
 
 def test_every_code_the_engine_refuses_with_is_documented() -> None:
-    used = {value for name, value in vars(refusals).items() if name.isupper()}
+    used = {value for name, value in vars(refusal_codes).items() if name.isupper()}
     assert used <= set(CODES)
 
 

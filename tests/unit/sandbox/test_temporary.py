@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.contract.errors import NotStarted
-from sandbox.scratch import task_tmpdir as temporary
+from sandbox.scratch import task_tmpdir
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _DIES = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from sandbox.scratch import task_tmpdir as temporary
+from sandbox.scratch import task_tmpdir
 made = temporary.make(sys.argv[2])
 open(made.path + "/file", "w").close()
 if sys.argv[3] == "locked up":
@@ -44,11 +44,11 @@ def left_by_a_dead_one(root: Path, how: str = "") -> str:
 
 def test_what_a_killed_executor_left_goes_and_what_lives_stays(tmp_path: Path) -> None:
     root = tmp_path / "vx"
-    mine = temporary.make(str(root))
+    mine = task_tmpdir.make(str(root))
     stale = left_by_a_dead_one(root)
     locked = left_by_a_dead_one(root, "locked up")
     (root / "set-aside").mkdir()
-    temporary.sweep(str(root))
+    task_tmpdir.sweep(str(root))
     assert not os.path.lexists(stale)
     assert not os.path.lexists(locked)
     assert sorted(os.listdir(root)) == sorted([os.path.basename(mine.path), "set-aside"])
@@ -67,11 +67,11 @@ def test_another_programs_live_directory_stays_and_keeps_the_rights_it_has(tmp_p
     assert live.stdout is not None
     path = live.stdout.readline().strip()
     os.chmod(path, 0o500)
-    temporary.sweep(str(root))
+    task_tmpdir.sweep(str(root))
     assert os.listdir(path) == ["file"]
     assert os.stat(path).st_mode & 0o777 == 0o500
     live.communicate("\n", timeout=60)
-    temporary.sweep(str(root))
+    task_tmpdir.sweep(str(root))
     assert os.listdir(root) == []
 
 
@@ -85,7 +85,7 @@ def test_a_directory_that_cannot_be_locked_is_a_reason_and_leaves_nothing(
     before = len(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(fcntl, "flock", refuse)
     with pytest.raises(NotStarted, match="No locks available"):
-        temporary.make(str(tmp_path / "vx"))
+        task_tmpdir.make(str(tmp_path / "vx"))
     assert os.listdir(tmp_path / "vx") == []
     assert len(os.listdir("/proc/self/fd")) == before
 
@@ -93,6 +93,6 @@ def test_a_directory_that_cannot_be_locked_is_a_reason_and_leaves_nothing(
 def test_a_root_that_is_a_link_or_missing_is_not_swept(tmp_path: Path) -> None:
     stale = left_by_a_dead_one(tmp_path / "real")
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    temporary.sweep(str(tmp_path / "link"))
-    temporary.sweep(str(tmp_path / "missing"))
+    task_tmpdir.sweep(str(tmp_path / "link"))
+    task_tmpdir.sweep(str(tmp_path / "missing"))
     assert os.path.isdir(stale)

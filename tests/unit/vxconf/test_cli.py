@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 
 from tests.conftest import REPOSITORY, Link, Tree, make_tree
-from vxconf.schema import schema_files as schema
+from vxconf.schema import schema_files
 
 Factory = Callable[[Tree], Path]
 
@@ -187,7 +187,7 @@ def test_a_task_has_three_names(root: Path) -> None:
         _vx("resolve", "build", cwd=root / "apps" / "shop").stdout,
     }
     assert len(found) == 1
-    jsonschema.validate(json.loads(found.pop()), schema.load("resolved"))
+    jsonschema.validate(json.loads(found.pop()), schema_files.load("resolved"))
 
 
 def test_a_refused_task_is_not_resolved(root: Path) -> None:
@@ -197,8 +197,8 @@ def test_a_refused_task_is_not_resolved(root: Path) -> None:
 
 
 def test_the_schemas_are_printed_as_they_are(tmp_path: Path) -> None:
-    assert json.loads(_vx("schema", cwd=tmp_path).stdout) == schema.load("vx")
-    assert json.loads(_vx("schema", "--resolved", cwd=tmp_path).stdout) == schema.load("resolved")
+    assert json.loads(_vx("schema", cwd=tmp_path).stdout) == schema_files.load("vx")
+    assert json.loads(_vx("schema", "--resolved", cwd=tmp_path).stdout) == schema_files.load("resolved")
 
 
 @pytest.mark.parametrize("taken", ["vx.toml", "vx.json", "link"])

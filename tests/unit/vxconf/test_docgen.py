@@ -13,7 +13,7 @@ import pytest
 from tests.support.configs import judge
 from vxconf.diagnostics.codes import CODES, Severity, Stage
 from vxconf.document.parse import parse
-from vxconf.schema import generate as docgen
+from vxconf.schema import generate
 from vxconf.validate.validate import validate_workspace
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -67,23 +67,23 @@ def test_example_in_the_documentation_is_judged_as_it_says(where: str, language:
             assert [d for d in judge(text.encode(), file) if d.severity is Severity.ERROR] == [], where
 
 
-@pytest.mark.parametrize("name", docgen.files())
+@pytest.mark.parametrize("name", generate.files())
 def test_generated_file_is_fresh(name: str) -> None:
     text = (REPOSITORY / name).read_text("utf-8")
-    assert docgen.fresh(name, text), f"{name} is stale: run {docgen.COMMAND}"
+    assert generate.fresh(name, text), f"{name} is stale: run {generate.COMMAND}"
 
 
 def test_a_changed_schema_makes_a_validator_stale() -> None:
     text = (REPOSITORY / "vxconf" / "_validator.py").read_text("utf-8")
-    assert docgen.fresh("vxconf/schema/_validator.py", text)
-    assert not docgen.fresh("vxconf/schema/_validator.py", text.replace("65535", "65536"))
+    assert generate.fresh("vxconf/schema/_validator.py", text)
+    assert not generate.fresh("vxconf/schema/_validator.py", text.replace("65535", "65536"))
     other = re.sub(r"by fastjsonschema \S+", "by fastjsonschema 0.0.1", text)
-    assert docgen.fresh("vxconf/schema/_validator.py", other + "# laid out otherwise\n")
-    assert not docgen.fresh("vxconf/schema/_validator.py", re.sub(r"sha256 \S+", "sha256 0", other))
+    assert generate.fresh("vxconf/schema/_validator.py", other + "# laid out otherwise\n")
+    assert not generate.fresh("vxconf/schema/_validator.py", re.sub(r"sha256 \S+", "sha256 0", other))
 
 
 def test_the_command_checks_and_refuses_what_it_does_not_know() -> None:
-    script = REPOSITORY / docgen.COMMAND
+    script = REPOSITORY / generate.COMMAND
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     done = subprocess.run([sys.executable, script, "--nope"], capture_output=True, text=True, check=False)
@@ -92,12 +92,12 @@ def test_the_command_checks_and_refuses_what_it_does_not_know() -> None:
 
 
 def test_every_code_has_one_anchor() -> None:
-    page = docgen.diagnostics_page()
+    page = generate.diagnostics_page()
     for code in CODES.values():
         assert page.count(f'<a id="{code.code.lower()}"></a>') == 1
 
 
 def test_toml_of_an_example_reads_back() -> None:
     data = {"a": 1, "b c": {"x": ["é", 'q"', "b\\s", "both\\'"], "t": True}, "e": {}, "n": {"m": {"k": 1.5}}}
-    assert tomllib.loads(docgen.toml(data)) == data
-    assert tomllib.loads(f"x = {docgen.inline(data)}")["x"] == data
+    assert tomllib.loads(generate.toml(data)) == data
+    assert tomllib.loads(f"x = {generate.inline(data)}")["x"] == data

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.conftest import REPOSITORY
-from vxconf.edit import toml_edits as edit_toml
+from vxconf.edit import toml_edits
 from vxconf.edit.add_entries import Uneditable, with_entries
 
 READ = ("tasks", "t", "exec", "sandbox", "allow", "read")
@@ -68,8 +68,8 @@ def test_what_cannot_be_written_rightly_is_refused(text: str) -> None:
 )
 def test_a_result_that_changes_another_line_is_refused(monkeypatch: pytest.MonkeyPatch, was: str, becomes: str) -> None:
     text = f"# why\n[env]\na = 1\nb = 2\nc = 'x'\n\n{_HEAD}read = []\n"
-    real = edit_toml.with_entries
-    monkeypatch.setattr(edit_toml, "with_entries", lambda *given: real(*given).replace(was, becomes))
+    real = toml_edits.with_entries
+    monkeypatch.setattr(toml_edits, "with_entries", lambda *given: real(*given).replace(was, becomes))
     with pytest.raises(Uneditable, match="cannot be added to"):
         _added(text)
 

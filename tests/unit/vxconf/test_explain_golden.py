@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-from sandbox.request import credentials as stores
+from sandbox.request import credentials
 from tests.conftest import REPOSITORY, Link, Tree, make_tree
 from vxconf.cli.commands import explain, resolve
-from vxconf.schema import schema_files as schema
+from vxconf.schema import schema_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     make_tree(base / "home", {".npmrc": "", ".cache/x": ""})
     (base / "tmp").mkdir()
     # which there are, and which of them may be read, is this machine's own
-    monkeypatch.setattr(stores, "system", lambda _files: ())
+    monkeypatch.setattr(credentials, "system", lambda _files: ())
     monkeypatch.setenv("HOME", str(base / "home"))
     monkeypatch.setenv("VX_TMPDIR", str(base / "tmp"))
     make_tree(base / "ws", _TREE)
@@ -114,7 +114,7 @@ def test_a_resolved_config_is_canonical_and_as_it_was(
     assert resolve.main({"task": "build", "platform": "linux", "C": None}) == 0
     text = _told(capsys.readouterr().out, project)
     data = json.loads(text)
-    jsonschema.validate(data, schema.load("resolved"))
+    jsonschema.validate(data, schema_files.load("resolved"))
     assert text == json.dumps(data, sort_keys=True, separators=(",", ":")) + "\n"
     _hold(case.with_suffix(".json"), json.dumps(data, indent=2, sort_keys=True) + "\n")
 

@@ -10,7 +10,7 @@ import pytest
 import vxconf
 from sandbox.contract.results import Fix, FixInputs, FixPaths
 from tests.conftest import Link
-from vxconf.run import apply_fix as fixing
+from vxconf.run import apply_fix
 from vxconf.run.apply_fix import Unfixed, apply
 from vxconf.run.report import changed
 
@@ -113,13 +113,13 @@ def test_a_file_changed_just_before_it_is_replaced_is_left_alone(
 ) -> None:
     root = _root(workspace_factory)
     path = root / "p/vx.toml"
-    real = fixing._judge
+    real = apply_fix._judge
 
     def judged_while_somebody_saves(task: Task, new: bytes) -> None:
         real(task, new)
         path.write_text(_TEXT + "# mine\n")
 
-    monkeypatch.setattr(fixing, "_judge", judged_while_somebody_saves)
+    monkeypatch.setattr(apply_fix, "_judge", judged_while_somebody_saves)
     assert "changed meanwhile" in _refused(_task(root)).message
     assert path.read_text() == _TEXT + "# mine\n"
     assert "vx.toml" in os.listdir(root / "p")

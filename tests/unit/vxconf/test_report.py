@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from vxconf.diagnostics import render as report
+from vxconf.diagnostics import render
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity
 from vxconf.diagnostics.sarif import sarif
 
@@ -32,12 +32,12 @@ def _diagnostic(place: Place = _PLACE, **changes: Any) -> Diagnostic:
 
 
 def _shown(diagnostic: Diagnostic, source: str, *, colour: bool = False) -> list[str]:
-    return report.text([diagnostic], {diagnostic.file: source}, colour=colour).splitlines()
+    return render.text([diagnostic], {diagnostic.file: source}, colour=colour).splitlines()
 
 
 def test_the_text_form_is_the_one_of_the_contract() -> None:
     source = "\n" * 13 + 'network = ["https://pypi.org"]\n'
-    assert report.text([_diagnostic()], {"apps/shop/vx.toml": source}) == (
+    assert render.text([_diagnostic()], {"apps/shop/vx.toml": source}) == (
         'apps/shop/vx.toml:14:12: error VX103: allow.network "https://pypi.org" is not a host pattern\n'
         "   |\n"
         '14 | network = ["https://pypi.org"]\n'
@@ -102,7 +102,7 @@ def test_colour_is_for_terminals_alone_and_changes_no_letter() -> None:
 
 
 def test_the_json_form_has_exactly_the_keys_of_the_contract() -> None:
-    assert report.as_dict(_diagnostic(platform="macos")) == {
+    assert render.as_dict(_diagnostic(platform="macos")) == {
         "code": "VX103",
         "severity": "error",
         "file": "apps/shop/vx.toml",
@@ -118,14 +118,14 @@ def test_the_json_form_has_exactly_the_keys_of_the_contract() -> None:
 
 
 def test_an_annotation_escapes_what_would_end_it() -> None:
-    line = report.github([_diagnostic(file="a:b,c%\n.toml", message="x%\ny", help="")])
+    line = render.github([_diagnostic(file="a:b,c%\n.toml", message="x%\ny", help="")])
     assert line == (
         "::error file=a%3Ab%2Cc%25%0A.toml,line=14,endLine=14,col=12,endColumn=29,title=vxconf VX103::x%25%0Ay\n"
     )
 
 
 def test_an_annotation_over_several_lines_has_no_columns_and_a_warning_is_one() -> None:
-    line = report.github([_diagnostic(Place(1, 5, 3, 2), severity=Severity.WARNING, help="h")])
+    line = render.github([_diagnostic(Place(1, 5, 3, 2), severity=Severity.WARNING, help="h")])
     assert line.startswith("::warning file=apps/shop/vx.toml,line=1,endLine=3,title=")
     assert line.endswith("%0Ahelp: h\n")
 

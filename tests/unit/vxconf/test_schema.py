@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema import Draft7Validator
 
-from vxconf.schema import schema_files as schema
+from vxconf.schema import schema_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NAMES: tuple[schema.Name, ...] = ("vx", "workspace", "resolved")
+NAMES: tuple[schema_files.Name, ...] = ("vx", "workspace", "resolved")
 
 
 def _tables(node: Any) -> Iterator[dict[str, Any]]:
@@ -32,22 +32,24 @@ def _tables(node: Any) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_schema_is_valid_draft_07(name: schema.Name) -> None:
-    assert schema.load(name)["$schema"] == "http://json-schema.org/draft-07/schema#"
-    Draft7Validator.check_schema(schema.load(name))
+def test_schema_is_valid_draft_07(name: schema_files.Name) -> None:
+    assert schema_files.load(name)["$schema"] == "http://json-schema.org/draft-07/schema#"
+    Draft7Validator.check_schema(schema_files.load(name))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_table_takes_a_key_it_does_not_know(name: schema.Name) -> None:
-    for table in _tables(schema.load(name)):
+def test_no_table_takes_a_key_it_does_not_know(name: schema_files.Name) -> None:
+    for table in _tables(schema_files.load(name)):
         assert table.get("additionalProperties") is not True
         assert "additionalProperties" in table
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_field_is_documented_with_examples_that_are_valid(name: schema.Name) -> None:
-    root = schema.load(name)
-    fields = [(path, node) for path, node in schema.walk(root) if "description" in node or path[-1] != schema.ANY]
+def test_every_field_is_documented_with_examples_that_are_valid(name: schema_files.Name) -> None:
+    root = schema_files.load(name)
+    fields = [
+        (path, node) for path, node in schema_files.walk(root) if "description" in node or path[-1] != schema_files.ANY
+    ]
     assert len(fields) > 2
     for path, node in fields:
         assert node["description"].endswith("."), path
@@ -59,7 +61,11 @@ def test_every_field_is_documented_with_examples_that_are_valid(name: schema.Nam
 
 
 def test_platform_notes_are_on_the_fields_of_one_platform() -> None:
-    noted = {path[-1]: node["x-platform"] for path, node in schema.walk(schema.load("vx")) if "x-platform" in node}
+    noted = {
+        path[-1]: node["x-platform"]
+        for path, node in schema_files.walk(schema_files.load("vx"))
+        if "x-platform" in node
+    }
     assert noted == {
         "systemInfo": "macos",
         "machLookup": "macos",
@@ -69,7 +75,7 @@ def test_platform_notes_are_on_the_fields_of_one_platform() -> None:
 
 
 def test_resolved_schema_wants_every_key_of_the_contract() -> None:
-    root = schema.load("resolved")
+    root = schema_files.load("resolved")
     assert set(root["required"]) == set(root["properties"])
     assert set(root["properties"]) == {
         *("version", "platform", "workspace", "project", "allowRead", "allowWrite", "network", "denyNetwork"),
@@ -105,13 +111,13 @@ def test_resolved_schema_wants_every_key_of_the_contract() -> None:
 
 
 def test_lookup_follows_names_and_lists() -> None:
-    root = schema.load("vx")
-    assert schema.lookup(root, ("tasks", "any name", "exec", "sandbox", "allow", "read", 3)) == {
+    root = schema_files.load("vx")
+    assert schema_files.lookup(root, ("tasks", "any name", "exec", "sandbox", "allow", "read", 3)) == {
         "type": "string",
         "minLength": 1,
     }
-    assert schema.lookup(root, ("tasks", "x", "nope")) is None
-    port = schema.lookup(root, ("tasks", "x", "exec", "sandbox", "allow", "localBinding", 0))
+    assert schema_files.lookup(root, ("tasks", "x", "nope")) is None
+    port = schema_files.lookup(root, ("tasks", "x", "exec", "sandbox", "allow", "localBinding", 0))
     assert port is not None
     assert port["type"] == "integer"
 
@@ -121,7 +127,7 @@ def test_schema_is_found_in_a_wheel(tmp_path: Path) -> None:
     package = tmp_path / "vxconf"
     (package / "_schema").mkdir(parents=True)
     (package / "__init__.py").write_text("")
-    (package / "schema.py").write_bytes(Path(schema.__file__).read_bytes())
+    (package / "schema.py").write_bytes(Path(schema_files.__file__).read_bytes())
     (package / "_schema" / "vx.schema.json").write_text('{"title": "from the wheel"}')
     code = "from vxconf import schema; print(schema.load('vx')['title'])"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -129,8 +135,8 @@ def test_schema_is_found_in_a_wheel(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_schema_text_is_laid_out_as_the_repository_lays_json_out(name: schema.Name) -> None:
-    text = schema.text(name)
+def test_schema_text_is_laid_out_as_the_repository_lays_json_out(name: schema_files.Name) -> None:
+    text = schema_files.text(name)
     assert text == json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n"
 
 

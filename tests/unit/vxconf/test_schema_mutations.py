@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.configs import documents
-from vxconf.schema import schema_files as schema
+from vxconf.schema import schema_files
 from vxconf.validate.rules import RULES, view
 from vxconf.validate.schema_errors import complain
 
@@ -54,7 +54,7 @@ def _nodes(node: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 def _mutations() -> Iterator[Path]:
     """The path of each keyword, field and branch that can be taken out."""
-    for at, node in _nodes(schema.load("vx")):
+    for at, node in _nodes(schema_files.load("vx")):
         if not isinstance(node, dict) or (at and at[-1] in {"properties", "definitions"}):
             continue
         for keyword in node:
@@ -68,7 +68,7 @@ def _mutations() -> Iterator[Path]:
 
 def _copy(path: Path) -> tuple[Any, Any]:
     """A schema of one's own, and in it what holds the last part of `path`."""
-    mutant: Any = copy.deepcopy(schema.load("vx"))
+    mutant: Any = copy.deepcopy(schema_files.load("vx"))
     parent = mutant
     for key in path[:-1]:
         parent = parent[key]
@@ -100,7 +100,7 @@ def _verdict(data: object, form: Any, root: Any) -> Verdict:
 
 @functools.cache
 def _verdicts() -> tuple[Verdict, ...]:
-    return tuple(_verdict(d.data, d.format, schema.load("vx")) for d in _corpus())
+    return tuple(_verdict(d.data, d.format, schema_files.load("vx")) for d in _corpus())
 
 
 def _survives(root: Any) -> bool:

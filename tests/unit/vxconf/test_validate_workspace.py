@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vxconf.document.parse import parse
-from vxconf.schema import schema_files as schema
+from vxconf.schema import schema_files
 from vxconf.validate.schema_errors import complain
 from vxconf.validate.validate import validate_workspace
 
@@ -62,7 +62,7 @@ def test_workspace_file_nested_too_deep_is_refused_once() -> None:
 
 
 def _loosened() -> list[tuple[str, ...]]:
-    fields = schema.load("workspace")["properties"]
+    fields = schema_files.load("workspace")["properties"]
     within = [("properties", f, k) for f, node in fields.items() for k in node if k in {"type", "minLength", "items"}]
     items = [("properties", "projects", "items", k) for k in ("type", "minLength")]
     return [("additionalProperties",), *within, *items, *(("properties", f) for f in fields)]
@@ -70,7 +70,7 @@ def _loosened() -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("path", _loosened(), ids="/".join)
 def test_taking_out_a_constraint_changes_a_verdict(path: tuple[str, ...]) -> None:
-    mutant: Any = copy.deepcopy(schema.load("workspace"))
+    mutant: Any = copy.deepcopy(schema_files.load("workspace"))
     parent = mutant
     for key in path[:-1]:
         parent = parent[key]
@@ -78,7 +78,7 @@ def test_taking_out_a_constraint_changes_a_verdict(path: tuple[str, ...]) -> Non
     texts = [*WRONG, 'name = "a"\nprojects = ["b"]\ncacheDir = "c"\n']
     data = [parse(text.encode(), file="workspace.toml").data for text in texts]
 
-    def verdicts(root: schema.Schema) -> list[set[tuple[str, Any]]]:
+    def verdicts(root: schema_files.Schema) -> list[set[tuple[str, Any]]]:
         return [{(f.code, f.path) for f in complain(d, "toml", "workspace", root)} for d in data]
 
-    assert verdicts(mutant) != verdicts(schema.load("workspace"))
+    assert verdicts(mutant) != verdicts(schema_files.load("workspace"))

@@ -229,7 +229,7 @@ def _print(form: str, found: list[Diagnostic], checker: Checker, errors: int) ->
     if form == "text" and not found:
         err("".join(f"{line}\n" for line in _summary(checker, errors, warnings)))
         return
-    from vxconf.diagnostics import render as report
+    from vxconf.diagnostics import render
 
     if form == "json":
         import json
@@ -238,7 +238,7 @@ def _print(form: str, found: list[Diagnostic], checker: Checker, errors: int) ->
             "files": checker.files,
             "errors": errors,
             "warnings": warnings,
-            "diagnostics": [report.as_dict(diagnostic) for diagnostic in found],
+            "diagnostics": [render.as_dict(diagnostic) for diagnostic in found],
             "workspaces": [
                 {"root": workspace.root, "rule": workspace.chosen_by.rule, "reason": workspace.chosen_by.reason}
                 for workspace in checker.workspaces.values()
@@ -252,9 +252,9 @@ def _print(form: str, found: list[Diagnostic], checker: Checker, errors: int) ->
 
         out(json.dumps(sarif(found, base=os.getcwd()), indent=2) + "\n")
     elif form == "github":
-        out(report.github(found))
+        out(render.github(found))
     else:
-        out(report.text(found, checker.sources, colour=is_coloured(sys.stdout)))
+        out(render.text(found, checker.sources, colour=is_coloured(sys.stdout)))
         err("".join(f"{line}\n" for line in _summary(checker, errors, warnings)))
 
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from sandbox.base import paths
 from vxconf.cli import FOUND, OK, is_coloured, out
 from vxconf.cli.find_task import find_task, rendered
-from vxconf.diagnostics import render as report
-from vxconf.explain import explain_grants as explain
-from vxconf.explain import explain_network, explain_text, why
+from vxconf.diagnostics import render
+from vxconf.explain import explain_grants, explain_network, explain_text, why
 from vxconf.workspace.check_files import listed
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def main(arguments: Arguments) -> int:
         data = _why(task, what, target)
         text = explain_text.answer(data)
     else:
-        data = _whole(task, what, [report.as_dict(diagnostic) for diagnostic in refusals])
+        data = _whole(task, what, [render.as_dict(diagnostic) for diagnostic in refusals])
         if arguments["mechanism"]:
             data["mechanism"] = _mechanism(what)
         text = explain_text.explanation(
@@ -60,7 +59,7 @@ def _explained(task: Task, platform: str) -> Explained | None:
     judged = task.judged("linux")
     if judged is None:
         return None
-    return explain.Explained(
+    return explain_grants.Explained(
         block=model.exec.sandbox,
         judged=judged,
         document=loaded.document,
@@ -94,8 +93,8 @@ def _whole(task: Task, what: Explained | None, refusals: list[dict[str, Any]]) -
         "workspaceRule": root.rule,
         "command": task.command,
         "sandboxed": task.sandboxed,
-        "grants": explain.grants(what) if what is not None else [],
-        "implied": explain.implied(what) if what is not None else [],
+        "grants": explain_grants.grants(what) if what is not None else [],
+        "implied": explain_grants.implied(what) if what is not None else [],
         "refusals": refusals,
     }
 

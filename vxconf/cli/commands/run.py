@@ -33,9 +33,9 @@ def main(arguments: Arguments) -> int:
     seconds = timeout if isinstance(timeout, float) else None
     names = arguments["task"] if isinstance(arguments["task"], list) else []
     if arguments["all"] or arguments["jobs"] is not None or len(names) > 1:
-        from vxconf.cli.commands import run_many as many
+        from vxconf.cli.commands import run_many
 
-        return many.main(arguments, timeout=seconds)
+        return run_many.main(arguments, timeout=seconds)
     if not names:
         raise UsageError("name a task, or run them --all")
     return _run(find_task(names[0]), arguments, timeout=seconds)
@@ -68,9 +68,9 @@ def _run(task: Task, arguments: Arguments, *, timeout: float | None) -> int:
             err(f"{task.id} has no sandbox block: it runs with everything this user may do\n")
         result = run(task, model.exec, args, stdout=streams[0], timeout=seconds)
     if arguments["fix"]:
-        from vxconf.cli.commands import run_fix as fix
+        from vxconf.cli.commands import run_fix
 
-        fix.written(task, result, as_json=as_json)
+        run_fix.written(task, result, as_json=as_json)
     elif as_json:
         out(json.dumps(as_dict(result, task=task.id), indent=2) + "\n")
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vxconf.cli import OK, out
-from vxconf.schema import schema_files as schema
+from vxconf.schema import schema_files
 
 if TYPE_CHECKING:
     from vxconf.cli.arguments import Arguments
@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 def main(arguments: Arguments) -> int:
     """Prints it as it is shipped."""
-    out(schema.text("resolved" if arguments["resolved"] else "vx"))
+    out(schema_files.text("resolved" if arguments["resolved"] else "vx"))
     return OK

@@ -17,8 +17,7 @@ def __getattr__(name: str) -> object:
     """Loads the table once somebody has something to say: a healthy file does not pay for it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from vxconf.diagnostics.codes import code as model
-    from vxconf.diagnostics.codes import table
+    from vxconf.diagnostics.codes import code, table
 
-    globals().update(CODES=table.CODES, Code=model.Code, Stage=model.Stage)
+    globals().update(CODES=table.CODES, Code=code.Code, Stage=code.Stage)
     return globals()[name]

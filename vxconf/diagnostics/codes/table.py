@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vxconf.diagnostics.codes import host_codes as host
-from vxconf.diagnostics.codes import text_codes as text
+from vxconf.diagnostics.codes import host_codes, text_codes
 
 if TYPE_CHECKING:
     from vxconf.diagnostics.codes.code import Code
 
 CODES: dict[str, Code] = {
-    code.code: code for code in (*text.FILE, *text.SCHEMA, *text.RULES, *host.REFUSALS, *host.WARNINGS, *host.NOT_YET)
+    code.code: code
+    for code in (
+        *text_codes.FILE,
+        *text_codes.SCHEMA,
+        *text_codes.RULES,
+        *host_codes.REFUSALS,
+        *host_codes.WARNINGS,
+        *host_codes.NOT_YET,
+    )
 }

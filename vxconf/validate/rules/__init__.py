@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vxconf.validate.rules import env_rules as environment
-from vxconf.validate.rules import sandbox_rules as sandbox
-from vxconf.validate.rules import task_rules as tasks
+from vxconf.validate.rules import env_rules, sandbox_rules, task_rules
 from vxconf.validate.rules.view import FileView, view
 
 if TYPE_CHECKING:
@@ -22,24 +20,24 @@ __all__ = ["RULES", "FileView", "view"]
 
 
 RULES: tuple[Callable[[FileView], Iterator[Finding]], ...] = (
-    tasks.cache_on_persistent,
-    tasks.ready_output,
-    tasks.malformed_reference,
-    tasks.self_dependency,
-    tasks.unknown_task,
-    tasks.duplicate_reference,
-    tasks.dependency_cycle,
-    tasks.absolute_cache_path,
-    environment.variable_name,
-    environment.defined_and_passed,
-    environment.reserved_variable,
-    environment.nul,
-    sandbox.host_pattern,
-    sandbox.allowed_and_denied,
-    sandbox.unbalanced_pattern,
-    sandbox.write_to_everything,
-    sandbox.system_name,
-    sandbox.socket_path,
-    sandbox.no_effect,
-    sandbox.weaker,
+    task_rules.cache_on_persistent,
+    task_rules.ready_output,
+    task_rules.malformed_reference,
+    task_rules.self_dependency,
+    task_rules.unknown_task,
+    task_rules.duplicate_reference,
+    task_rules.dependency_cycle,
+    task_rules.absolute_cache_path,
+    env_rules.variable_name,
+    env_rules.defined_and_passed,
+    env_rules.reserved_variable,
+    env_rules.nul,
+    sandbox_rules.host_pattern,
+    sandbox_rules.allowed_and_denied,
+    sandbox_rules.unbalanced_pattern,
+    sandbox_rules.write_to_everything,
+    sandbox_rules.system_name,
+    sandbox_rules.socket_path,
+    sandbox_rules.no_effect,
+    sandbox_rules.weaker,
 )

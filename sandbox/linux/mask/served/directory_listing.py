@@ -10,8 +10,8 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from sandbox.linux.kernel import fuse_protocol as fuse
-from sandbox.linux.mask.served import inode_attributes as attributes
+from sandbox.linux.kernel import fuse_protocol
+from sandbox.linux.mask.served import inode_attributes
 from sandbox.linux.mask.served.inodes import Place, magic
 from sandbox.linux.mask.served.name_lookup import entries
 from sandbox.linux.mask.served.open_files import Handle
@@ -31,7 +31,7 @@ def opendir(server: Server, request: Request) -> bytes:
         node = server.node(request.node)
         fd = os.open(magic(server.descriptor(node)), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         server.places.table.spared(fd)
-    return fuse.open_out(server.handles.add(Handle(fd, None)))
+    return fuse_protocol.open_out(server.handles.add(Handle(fd, None)))
 
 
 def _listing(server: Server, request: Request) -> list[Entry]:
@@ -49,7 +49,7 @@ def _listing(server: Server, request: Request) -> list[Entry]:
 
 def readdir(server: Server, request: Request) -> bytes:
     """READDIR."""
-    return fuse.dirents(_listing(server, request), request.fields[1], request.fields[2])
+    return fuse_protocol.dirents(_listing(server, request), request.fields[1], request.fields[2])
 
 
 def readdirplus(server: Server, request: Request) -> bytes:
@@ -61,11 +61,11 @@ def readdirplus(server: Server, request: Request) -> bytes:
     whole = not server.places.mixed(request.node)
     for index in range(min(offset, len(listing)), len(listing)):
         ino, name, kind = listing[index]
-        record = fuse.dirent(ino, name, kind, index + 1)
-        used += fuse.ENTRY_SIZE + len(record)
+        record = fuse_protocol.dirent(ino, name, kind, index + 1)
+        used += fuse_protocol.ENTRY_SIZE + len(record)
         if used > size:
             break
-        known = _known(server, request.node, name) if whole and index > 1 else fuse.NO_ENTRY
+        known = _known(server, request.node, name) if whole and index > 1 else fuse_protocol.NO_ENTRY
         out += (known, record)
     return b"".join(out)
 
@@ -74,5 +74,5 @@ def _known(server: Server, directory: int, name: str) -> bytes:
     try:
         node, found = server.places.table.enter(server.places.host(directory), name, Place(directory, name))
     except OSError:  # gone meanwhile, or no descriptor is left: it is looked up when it is asked for
-        return fuse.NO_ENTRY
-    return attributes.entry(server, node, found)
+        return fuse_protocol.NO_ENTRY
+    return inode_attributes.entry(server, node, found)

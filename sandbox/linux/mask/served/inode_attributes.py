@@ -7,8 +7,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from sandbox.linux.kernel import fuse_protocol as fuse
-from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.kernel import fuse_protocol, kernel_calls
 from sandbox.linux.mask.served.inodes import magic
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ _XATTRS = "user."
 def attributes(found: os.stat_result, owner: tuple[int, int]) -> bytes:
     """`fuse_attr` of what the host told; everything belongs to `owner`."""
     major, minor = os.major(found.st_rdev), os.minor(found.st_rdev)
-    return fuse.attr(
+    return fuse_protocol.attr(
         found.st_ino,
         found.st_mode,
         size=found.st_size,
@@ -42,13 +41,13 @@ def attributes(found: os.stat_result, owner: tuple[int, int]) -> bytes:
 def entry(server: Server, node: Node, found: os.stat_result) -> bytes:
     """`fuse_entry_out` of a node."""
     about = attributes(found, server.owner)
-    return fuse.entry_out(node.number, about, entry_valid=REMEMBER, attr_valid=REMEMBER)
+    return fuse_protocol.entry_out(node.number, about, entry_valid=REMEMBER, attr_valid=REMEMBER)
 
 
 def stated(server: Server, node: Node, handle: int = 0) -> bytes:
     """`fuse_attr_out` of a node, through an open handle where there is one."""
     fd = server.handles.get(handle).fd if handle else server.descriptor(node)
-    return fuse.attr_out(attributes(os.fstat(fd), server.owner), valid=REMEMBER)
+    return fuse_protocol.attr_out(attributes(os.fstat(fd), server.owner), valid=REMEMBER)
 
 
 def getattr_(server: Server, request: Request) -> bytes:
@@ -74,20 +73,20 @@ def setattr_(server: Server, request: Request) -> bytes:
             os.truncate(magic(fd), size)
         server.left(node, os.fstat(fd))
     if valid & (_ATIME | _MTIME):
-        kernel.set_times(
+        kernel_calls.set_times(
             fd,
             _time(atime, atime_ns, told=valid & _ATIME, now=valid & _ATIME_NOW),
             _time(mtime, mtime_ns, told=valid & _MTIME, now=valid & _MTIME_NOW),
         )
         server.left(node, os.fstat(fd))
-    return fuse.attr_out(attributes(os.fstat(fd), server.owner), valid=REMEMBER)
+    return fuse_protocol.attr_out(attributes(os.fstat(fd), server.owner), valid=REMEMBER)
 
 
 def _time(seconds: int, nanoseconds: int, *, told: int, now: int) -> tuple[int, int]:
     if not told:
-        return 0, kernel.UTIME_OMIT
+        return 0, kernel_calls.UTIME_OMIT
     if now:
-        return 0, kernel.UTIME_NOW
+        return 0, kernel_calls.UTIME_NOW
     return (seconds - (1 << 64) if seconds >= 1 << 63 else seconds), nanoseconds
 
 
@@ -110,7 +109,7 @@ def access(server: Server, request: Request) -> bytes:
 def statfs(server: Server, request: Request) -> bytes:
     """STATFS of the file system the host's inode is on."""
     told = os.statvfs(magic(server.places.host(request.node)))
-    return fuse.statfs_out(
+    return fuse_protocol.statfs_out(
         blocks=told.f_blocks,
         free=told.f_bfree,
         available=told.f_bavail,
@@ -161,7 +160,7 @@ def _no_xattr(name: str, code: int) -> OSError:
 def _sized(request: Request, value: bytes) -> bytes:
     size = request.fields[0]
     if size == 0:
-        return fuse.xattr_size_out(len(value))
+        return fuse_protocol.xattr_size_out(len(value))
     if len(value) > size:
         raise OSError(errno.ERANGE, os.strerror(errno.ERANGE))
     return value

@@ -13,8 +13,8 @@ import time
 from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
-from sandbox.linux.kernel import kernel_calls as kernel
-from sandbox.linux.mask.served import inodes as nodes
+from sandbox.linux.kernel import kernel_calls
+from sandbox.linux.mask.served import inodes
 from sandbox.linux.mask.served.inodes import FIRST, Place, Table
 from sandbox.request.protected_names import Executed, carries, named_below
 
@@ -117,7 +117,7 @@ class Places:
 
     def _opened(self, path: str) -> int:
         try:
-            return kernel.open_beneath(self._root, path.strip("/"), _DIRECTORY)
+            return kernel_calls.open_beneath(self._root, path.strip("/"), _DIRECTORY)
         except OSError:
             return -1
 
@@ -208,7 +208,7 @@ class Places:
         while todo:
             here = todo.pop()
             try:
-                fd = kernel.open_beneath(host, name + here[len(path) :], _LIST)
+                fd = kernel_calls.open_beneath(host, name + here[len(path) :], _LIST)
             except OSError:
                 continue
             try:
@@ -259,7 +259,7 @@ class Places:
         Raises:
             OSError: ENOTEMPTY, the task sees something in it.
         """
-        fd = kernel.open_beneath(spot.fd, spot.name, _DIRECTORY)
+        fd = kernel_calls.open_beneath(spot.fd, spot.name, _DIRECTORY)
         try:
             if self.staging.names(spot.path) or self._seen_on_host(fd, spot.path):
                 raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
@@ -315,7 +315,7 @@ class Places:
 
 def entries(fd: int) -> list[Entry]:
     """What a directory of the host holds, `.` and `..` left out."""
-    opened = os.open(nodes.magic(fd), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    opened = os.open(inodes.magic(fd), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with os.scandir(opened) as found:
             return [(entry.inode(), entry.name, _kind(entry)) for entry in found]

@@ -8,11 +8,10 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from sandbox.linux.kernel import fuse_protocol as fuse
-from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.kernel import fuse_protocol, kernel_calls
 from sandbox.linux.kernel.fuse_protocol import Op
 from sandbox.linux.mask.mask_tree import Seen
-from sandbox.linux.mask.served import inode_attributes as attributes
+from sandbox.linux.mask.served import inode_attributes
 from sandbox.linux.mask.served.inodes import FIRST, Place, magic
 from sandbox.linux.mask.served.name_lookup import Spot, What
 from sandbox.linux.mask.served.open_files import Handle
@@ -32,27 +31,27 @@ def error(code: int) -> OSError:
 
 
 def _refused(request: Request, path: str) -> Seen:
-    return Seen(path, request.op, fuse.error(request.unique, errno.EROFS))
+    return Seen(path, request.op, fuse_protocol.error(request.unique, errno.EROFS))
 
 
 def lookup(server: Server, request: Request) -> bytes | Seen:
     """LOOKUP; a name that is not there is never remembered, for the host may make it."""
     spot = server.places.spot(request.node, request.names[0])
     if spot.what is What.NOTHING:
-        return Seen(spot.path, Op.LOOKUP, fuse.reply(request.unique, fuse.negative_entry(0)))
+        return Seen(spot.path, Op.LOOKUP, fuse_protocol.reply(request.unique, fuse_protocol.negative_entry(0)))
     if spot.what is What.PLACED:
         return server.of_the_plan(request)
     try:
         return _entered(server, spot)
     except FileNotFoundError:
-        return fuse.negative_entry(0)
+        return fuse_protocol.negative_entry(0)
 
 
 def _entered(server: Server, spot: Spot) -> bytes:
     if spot.fd < 0:
         raise error(errno.ENOENT)
     way = spot.path if spot.what is What.WAY else ""
-    return attributes.entry(server, *server.places.table.enter(spot.fd, spot.name, spot.place, way))
+    return inode_attributes.entry(server, *server.places.table.enter(spot.fd, spot.name, spot.place, way))
 
 
 def _room(server: Server, request: Request, *, directory: bool = False) -> Spot | Seen:
@@ -105,7 +104,7 @@ def _opened(server: Server, fd: int, place: Place | None) -> bytes:
         os.close(fd)
         raise
     server.left(node, found)
-    return attributes.entry(server, node, found) + fuse.open_out(server.handles.add(Handle(fd, node)))
+    return inode_attributes.entry(server, node, found) + fuse_protocol.open_out(server.handles.add(Handle(fd, node)))
 
 
 def mknod(server: Server, request: Request) -> bytes | Seen:
@@ -251,7 +250,7 @@ def _move(server: Server, source: Spot, target: Spot, flags: int) -> None:
         table.pin(replaced)
     if moved is not None and moved.fd < 0:
         table.descriptor(moved)  # held from now on: renaming changes what it would be known by
-    kernel.rename(source.fd, source.name, target.fd, target.name, flags)
+    kernel_calls.rename(source.fd, source.name, target.fd, target.name, flags)
     if moved is not None:
         moved.place = moved.place and target.place
     if replaced is not None and flags & _EXCHANGE:

@@ -11,8 +11,7 @@ import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from sandbox.linux.kernel import fuse_protocol as fuse
-from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.kernel import fuse_protocol, kernel_calls
 from sandbox.linux.mask.served.inodes import magic
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def open_(server: Server, request: Request) -> bytes:
     found = os.fstat(fd)
     keep = _KEEP_CACHE if node.seen == (found.st_mtime_ns, found.st_size) else 0
     server.left(node, found)
-    return fuse.open_out(server.handles.add(Handle(fd, node)), keep)
+    return fuse_protocol.open_out(server.handles.add(Handle(fd, node)), keep)
 
 
 def read(server: Server, request: Request) -> memoryview:
@@ -128,13 +127,13 @@ def write(server: Server, request: Request) -> bytes:
         done += written
     if handle.node is not None:
         server.left(handle.node, os.fstat(handle.fd))
-    return fuse.write_out(done)
+    return fuse_protocol.write_out(done)
 
 
 def lseek(server: Server, request: Request) -> bytes:
     """LSEEK for data and holes, the only ones that are asked."""
     handle, offset, whence, _ = request.fields
-    return fuse.lseek_out(os.lseek(server.handles.get(handle).fd, offset, whence))
+    return fuse_protocol.lseek_out(os.lseek(server.handles.get(handle).fd, offset, whence))
 
 
 def fallocate(server: Server, request: Request) -> Slow:
@@ -143,7 +142,7 @@ def fallocate(server: Server, request: Request) -> Slow:
     handle = server.handles.get(number)
 
     def work() -> bytes:
-        kernel.allocate(handle.fd, mode, offset, length)
+        kernel_calls.allocate(handle.fd, mode, offset, length)
         if handle.node is not None:
             server.left(handle.node, os.fstat(handle.fd))
         return b""
@@ -162,7 +161,7 @@ def copy(server: Server, request: Request) -> Slow:
         copied = os.copy_file_range(reading.fd, writing.fd, min(length, COPY_LIMIT), offset, at)
         if writing.node is not None:
             server.left(writing.node, os.fstat(writing.fd))
-        return fuse.write_out(copied)
+        return fuse_protocol.write_out(copied)
 
     return Slow(work)
 

@@ -9,13 +9,10 @@ import resource
 import struct
 from typing import TYPE_CHECKING
 
-from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel import fuse_protocol
 from sandbox.linux.kernel.fuse_protocol import InitFlag, Op, Request
 from sandbox.linux.mask.mask_tree import MAX_WRITE, MaskTree, Seen
-from sandbox.linux.mask.served import directory_listing as directories
-from sandbox.linux.mask.served import inode_attributes as attributes
-from sandbox.linux.mask.served import name_operations as names
-from sandbox.linux.mask.served import open_files as files
+from sandbox.linux.mask.served import directory_listing, inode_attributes, name_operations, open_files
 from sandbox.linux.mask.served.inodes import FIRST
 from sandbox.linux.mask.served.name_lookup import Places
 from sandbox.linux.mask.served.open_files import Handles, Slow
@@ -48,42 +45,42 @@ _OUT_HEADER = struct.Struct("<IiQ")
 
 # what is asked of a directory of the plan, and of everything else as well
 _IN_DIRECTORIES: dict[int, Handler] = {
-    Op.LOOKUP: names.lookup,
-    Op.CREATE: names.create,
-    Op.TMPFILE: names.tmpfile,
-    Op.MKNOD: names.mknod,
-    Op.MKDIR: names.mkdir,
-    Op.SYMLINK: names.symlink,
-    Op.LINK: names.link,
-    Op.UNLINK: names.unlink,
-    Op.RMDIR: names.rmdir,
-    Op.RENAME: names.rename,
-    Op.RENAME2: names.rename,
-    Op.OPENDIR: directories.opendir,
-    Op.READDIR: directories.readdir,
-    Op.READDIRPLUS: directories.readdirplus,
-    Op.RELEASEDIR: files.release,
-    Op.FSYNCDIR: files.fsync,
-    Op.STATFS: attributes.statfs,
+    Op.LOOKUP: name_operations.lookup,
+    Op.CREATE: name_operations.create,
+    Op.TMPFILE: name_operations.tmpfile,
+    Op.MKNOD: name_operations.mknod,
+    Op.MKDIR: name_operations.mkdir,
+    Op.SYMLINK: name_operations.symlink,
+    Op.LINK: name_operations.link,
+    Op.UNLINK: name_operations.unlink,
+    Op.RMDIR: name_operations.rmdir,
+    Op.RENAME: name_operations.rename,
+    Op.RENAME2: name_operations.rename,
+    Op.OPENDIR: directory_listing.opendir,
+    Op.READDIR: directory_listing.readdir,
+    Op.READDIRPLUS: directory_listing.readdirplus,
+    Op.RELEASEDIR: open_files.release,
+    Op.FSYNCDIR: open_files.fsync,
+    Op.STATFS: inode_attributes.statfs,
 }
 _HANDLERS: dict[int, Handler] = {
     **_IN_DIRECTORIES,
-    Op.GETATTR: attributes.getattr_,
-    Op.SETATTR: attributes.setattr_,
-    Op.ACCESS: attributes.access,
-    Op.GETXATTR: attributes.getxattr,
-    Op.LISTXATTR: attributes.listxattr,
-    Op.SETXATTR: attributes.setxattr,
-    Op.REMOVEXATTR: attributes.removexattr,
-    Op.READLINK: names.readlink,
-    Op.OPEN: files.open_,
-    Op.READ: files.read,
-    Op.WRITE: files.write,
-    Op.LSEEK: files.lseek,
-    Op.FALLOCATE: files.fallocate,
-    Op.COPY_FILE_RANGE: files.copy,
-    Op.FSYNC: files.fsync,
-    Op.RELEASE: files.release,
+    Op.GETATTR: inode_attributes.getattr_,
+    Op.SETATTR: inode_attributes.setattr_,
+    Op.ACCESS: inode_attributes.access,
+    Op.GETXATTR: inode_attributes.getxattr,
+    Op.LISTXATTR: inode_attributes.listxattr,
+    Op.SETXATTR: inode_attributes.setxattr,
+    Op.REMOVEXATTR: inode_attributes.removexattr,
+    Op.READLINK: name_operations.readlink,
+    Op.OPEN: open_files.open_,
+    Op.READ: open_files.read,
+    Op.WRITE: open_files.write,
+    Op.LSEEK: open_files.lseek,
+    Op.FALLOCATE: open_files.fallocate,
+    Op.COPY_FILE_RANGE: open_files.copy,
+    Op.FSYNC: open_files.fsync,
+    Op.RELEASE: open_files.release,
 }
 _OPENS_TO_CHANGE = os.O_ACCMODE | os.O_TRUNC
 _CHANGES_WAY = frozenset({Op.SETATTR, Op.SETXATTR, Op.REMOVEXATTR})
@@ -113,11 +110,11 @@ class Server:
     def answer(self, request: Request, *, now: int, owner: tuple[int, int]) -> bytes | memoryview | Seen | Slow | None:
         """As `MaskTree.answer`; work that may wait for a disk comes back as `Slow`, its result being a payload."""
         self.owner, self._now = owner, now
-        if request.op in fuse.SILENT:
+        if request.op in fuse_protocol.SILENT:
             self._forget(request)
             return None
-        if request.op == Op.INIT and request.fields[0] >= fuse.MAJOR:
-            return fuse.reply(request.unique, fuse.init_out(request, want=_WANT, max_write=MAX_WRITE))
+        if request.op == Op.INIT and request.fields[0] >= fuse_protocol.MAJOR:
+            return fuse_protocol.reply(request.unique, fuse_protocol.init_out(request, want=_WANT, max_write=MAX_WRITE))
         try:
             handler = self._handler(request)
             if handler is None:
@@ -128,7 +125,7 @@ class Server:
         finally:
             self.places.done()
         if isinstance(answer, bytes):
-            return fuse.reply(request.unique, answer)
+            return fuse_protocol.reply(request.unique, answer)
         return answer
 
     def _handler(self, request: Request) -> Handler | None:
@@ -152,7 +149,7 @@ class Server:
         if node.place is not None and (op in _CHANGES_WAY or (op == Op.OPEN and request.fields[0] & _OPENS_TO_CHANGE)):
             barred = self.places.barred(node.place.directory, node.place.name)
             if barred:
-                return lambda _server, asked: Seen(barred, asked.op, fuse.error(asked.unique, errno.EROFS))
+                return lambda _server, asked: Seen(barred, asked.op, fuse_protocol.error(asked.unique, errno.EROFS))
         if node.way and op in _CHANGES_WAY and not self.places.is_made(node.key):
             return _refused_way
         return handler
@@ -162,7 +159,7 @@ class Server:
         code = error.errno or errno.EIO
         if code == errno.ENOSYS and request.op in _HANDLERS:
             code = errno.EOPNOTSUPP  # the kernel would never ask again
-        return fuse.error(request.unique, code)
+        return fuse_protocol.error(request.unique, code)
 
     def _forget(self, request: Request) -> None:
         fields = request.fields
@@ -208,4 +205,4 @@ def _allowed(_server: Server, _request: Request) -> bytes:
 
 
 def _refused_way(server: Server, request: Request) -> Seen:
-    return Seen(server.node(request.node).way, request.op, fuse.error(request.unique, errno.EROFS))
+    return Seen(server.node(request.node).way, request.op, fuse_protocol.error(request.unique, errno.EROFS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sandbox.linux.kernel import kernel_calls as kernel
+from sandbox.linux.kernel import kernel_calls
 
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -20,7 +20,7 @@ class Staging:
         self._root = -1
         if path:
             root = os.open("/", _DIRECTORY)
-            self._root = kernel.open_beneath(root, path.strip("/"), _DIRECTORY)
+            self._root = kernel_calls.open_beneath(root, path.strip("/"), _DIRECTORY)
             os.close(root)
         self._areas: dict[str, int] = {}
 

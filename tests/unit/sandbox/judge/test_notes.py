@@ -9,7 +9,7 @@ import pytest
 
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Hint
-from sandbox.judge import unstable_names as passing
+from sandbox.judge import unstable_names
 from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.judge import Judge
@@ -124,7 +124,7 @@ def test_every_denial_says_what_helps_against_it(intent: Intent, path: str, exis
     ],
 )
 def test_a_name_made_anew_by_each_run_has_a_pattern(name: str, pattern: str | None) -> None:
-    assert passing.pattern(name) == pattern
+    assert unstable_names.pattern(name) == pattern
 
 
 # what observers know of the answer

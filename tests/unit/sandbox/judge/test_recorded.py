@@ -19,7 +19,7 @@ from sandbox.contract.results import Access
 from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.judge import Judge
-from sandbox.planning import operations as ops
+from sandbox.planning import operations
 from sandbox.planning.operations import Operation, Origin
 from sandbox.planning.plan import Plan
 from sandbox.request.task_outputs import Declared, anchored
@@ -30,7 +30,7 @@ CASES = sorted(p for p in (ROOT / "fixtures/accesses").glob("*.json") if not p.n
 
 
 def operation(raw: dict[str, Any]) -> Operation:
-    kind = getattr(ops, raw["op"])
+    kind = getattr(operations, raw["op"])
     rest = {key: value for key, value in raw.items() if key not in ("op", "field")}
     made: Operation = kind(origin=Origin(field=raw.get("field", ""), reason="fixture"), **rest)
     return made

@@ -2,19 +2,19 @@ from __future__ import annotations
 
 import struct
 
-from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel import fuse_protocol
 from sandbox.linux.kernel.fuse_protocol import InitFlag, Op, Request
 
 
 def test_replies_carry_their_length_and_the_request() -> None:
-    assert struct.unpack("<IiQ", fuse.reply(7)) == (16, 0, 7)
-    assert fuse.reply(7, b"abc") == struct.pack("<IiQ", 19, 0, 7) + b"abc"
-    assert struct.unpack("<IiQ", fuse.error(7, 30)) == (16, -30, 7)
+    assert struct.unpack("<IiQ", fuse_protocol.reply(7)) == (16, 0, 7)
+    assert fuse_protocol.reply(7, b"abc") == struct.pack("<IiQ", 19, 0, 7) + b"abc"
+    assert struct.unpack("<IiQ", fuse_protocol.error(7, 30)) == (16, -30, 7)
 
 
 def test_the_handshake_takes_only_what_the_kernel_offers() -> None:
     request = Request(Op.INIT, 1, 0, 0, 0, 0, (7, 38, 131072, InitFlag.PARALLEL_DIROPS | InitFlag.BIG_WRITES))
-    raw = fuse.init_out(request, want=InitFlag.PARALLEL_DIROPS | InitFlag.CACHE_SYMLINKS, max_write=1 << 20)
+    raw = fuse_protocol.init_out(request, want=InitFlag.PARALLEL_DIROPS | InitFlag.CACHE_SYMLINKS, max_write=1 << 20)
     assert len(raw) == 64
     major, minor, readahead, flags, _, _, max_write, gran, pages = struct.unpack_from("<4IHHIIH", raw)
     assert (major, minor, readahead, max_write, gran, pages) == (7, 31, 131072, 1 << 20, 1, 256)
@@ -22,42 +22,46 @@ def test_the_handshake_takes_only_what_the_kernel_offers() -> None:
 
 
 def test_sizes_are_those_of_the_kernels_structs() -> None:
-    attributes = fuse.attr(2, 0o40777, owner=(3, 4), times=(1_500_000_000, 0, 2))
-    assert len(attributes) == fuse.ATTR_SIZE == 88
-    assert len(fuse.entry_out(2, attributes, entry_valid=1, attr_valid=2)) == fuse.ENTRY_SIZE == 128
-    assert len(fuse.negative_entry(0)) == 128
-    assert len(fuse.attr_out(attributes, valid=1)) == 104
-    assert len(fuse.open_out()) == 16
-    assert len(fuse.statfs_out()) == 80
-    assert len(fuse.write_out(1)) == len(fuse.xattr_size_out(1)) == len(fuse.lseek_out(1)) == 8
+    attributes = fuse_protocol.attr(2, 0o40777, owner=(3, 4), times=(1_500_000_000, 0, 2))
+    assert len(attributes) == fuse_protocol.ATTR_SIZE == 88
+    assert len(fuse_protocol.entry_out(2, attributes, entry_valid=1, attr_valid=2)) == fuse_protocol.ENTRY_SIZE == 128
+    assert len(fuse_protocol.negative_entry(0)) == 128
+    assert len(fuse_protocol.attr_out(attributes, valid=1)) == 104
+    assert len(fuse_protocol.open_out()) == 16
+    assert len(fuse_protocol.statfs_out()) == 80
+    assert (
+        len(fuse_protocol.write_out(1)) == len(fuse_protocol.xattr_size_out(1)) == len(fuse_protocol.lseek_out(1)) == 8
+    )
 
 
 def test_attributes_hold_what_they_were_given() -> None:
-    raw = fuse.attr(2, 0o100644, size=1025, nlink=3, owner=(5, 6), times=(1_500_000_000, 2, 3_000_000_004), rdev=9)
+    raw = fuse_protocol.attr(
+        2, 0o100644, size=1025, nlink=3, owner=(5, 6), times=(1_500_000_000, 2, 3_000_000_004), rdev=9
+    )
     assert struct.unpack("<6Q10I", raw) == (
         2, 1025, 3, 1, 0, 3, 500_000_000, 2, 4, 0o100644, 3, 5, 6, 9, 4096, 0,
     )  # fmt: skip
 
 
 def test_a_missing_name_has_no_node_and_the_validity_it_was_given() -> None:
-    assert struct.unpack_from("<4QII", fuse.negative_entry(3600)) == (0, 0, 3600, 0, 0, 0)
+    assert struct.unpack_from("<4QII", fuse_protocol.negative_entry(3600)) == (0, 0, 3600, 0, 0, 0)
 
 
 def test_a_directory_with_attributes_puts_each_entry_before_its_name() -> None:
-    entry = fuse.entry_out(2, fuse.attr(2, 0o40777), entry_valid=1, attr_valid=1)
-    raw = fuse.direntsplus([(entry, 2, "lib", 4), (entry, 3, "src", 4)], 0, 4096)
+    entry = fuse_protocol.entry_out(2, fuse_protocol.attr(2, 0o40777), entry_valid=1, attr_valid=1)
+    raw = fuse_protocol.direntsplus([(entry, 2, "lib", 4), (entry, 3, "src", 4)], 0, 4096)
     assert raw[:128] == entry
     assert struct.unpack_from("<QQII3s", raw, 128) == (2, 1, 3, 4, b"lib")
-    assert fuse.direntsplus([(entry, 2, "lib", 4), (entry, 3, "src", 4)], 1, 4096) == raw[160:]
-    assert fuse.direntsplus([(entry, 2, "lib", 4)], 0, 159) == b""
+    assert fuse_protocol.direntsplus([(entry, 2, "lib", 4), (entry, 3, "src", 4)], 1, 4096) == raw[160:]
+    assert fuse_protocol.direntsplus([(entry, 2, "lib", 4)], 0, 159) == b""
 
 
 def test_a_name_of_any_bytes_comes_back_as_it_was() -> None:
     message = struct.pack("<IIQQIIIHH", 44, Op.LOOKUP, 1, 1, 0, 0, 0, 0, 0) + b"\xff\xfea\0"
-    (name,) = fuse.parse(message).names
+    (name,) = fuse_protocol.parse(message).names
     assert name == "\udcff\udcfea"
-    assert fuse.readlink_out(name) == b"\xff\xfea"
+    assert fuse_protocol.readlink_out(name) == b"\xff\xfea"
 
 
 def test_forgetting_a_name_is_a_message_of_its_own() -> None:
-    assert fuse.forget_entry(3, "ab") == struct.pack("<IiQQII3s", 35, 3, 0, 3, 2, 0, b"ab\0")
+    assert fuse_protocol.forget_entry(3, "ab") == struct.pack("<IiQQII3s", 35, 3, 0, 3, 2, 0, b"ab\0")

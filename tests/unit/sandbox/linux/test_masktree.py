@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel import fuse_protocol
 from sandbox.linux.kernel.fuse_protocol import Op, Request
 from sandbox.linux.mask.mask_tree import ENOSYS, MaskTree, Seen
 from sandbox.planning.operations import Bind, Cover, Empty, Link, Make, Name, Operation, Origin, ReadOnlyRoot, Seal, Way
@@ -145,7 +145,7 @@ def test_a_mount_point_reads_as_an_empty_file_and_refuses_writers() -> None:
     mask = tree()
     assert errno(ask(mask, Op.OPEN, "/ws/apps/shop/notes.md", fields=(0, 0))) == 0
     assert errno(ask(mask, Op.OPEN, "/ws/apps/shop/notes.md", fields=(0o1001, 0))) == 30
-    assert ask(mask, Op.READ, "/ws/apps/shop/notes.md", fields=(0, 0, 4096, 0, 0, 0, 0)) == fuse.reply(5)
+    assert ask(mask, Op.READ, "/ws/apps/shop/notes.md", fields=(0, 0, 4096, 0, 0, 0, 0)) == fuse_protocol.reply(5)
 
 
 def test_messages_without_an_answer_and_operations_of_a_later_kernel() -> None:

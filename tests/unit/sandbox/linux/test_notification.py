@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from sandbox.linux.kernel import seccomp_notification as notification
+from sandbox.linux.kernel import seccomp_notification
 from sandbox.linux.kernel.seccomp_notification import Malformed
 
 
@@ -13,31 +13,31 @@ def record() -> bytes:
 
 
 def test_a_record_is_eighty_bytes_and_gives_its_fields() -> None:
-    assert len(record()) == notification.SIZE
-    parsed = notification.parse(record())
+    assert len(record()) == seccomp_notification.SIZE
+    parsed = seccomp_notification.parse(record())
     assert (parsed.id, parsed.pid, parsed.number, parsed.arch) == (7, 4100, 257, 0xC000003E)
     assert parsed.args == (0xFFFFFF9C, 1, 2, 3, 4, 5)
 
 
 def test_a_longer_record_of_a_newer_kernel_is_read_alike() -> None:
-    assert notification.parse(record() + b"later") == notification.parse(record())
+    assert seccomp_notification.parse(record() + b"later") == seccomp_notification.parse(record())
 
 
 @pytest.mark.parametrize("length", range(80))
 def test_a_short_record_is_refused_with_its_length(length: int) -> None:
     with pytest.raises(Malformed, match=f"{length} bytes"):
-        notification.parse(record()[:length])
+        seccomp_notification.parse(record()[:length])
 
 
 def test_answers() -> None:
-    assert struct.unpack("<QqiI", notification.go_on(9)) == (9, 0, 0, 1)
-    assert struct.unpack("<QqiI", notification.fail(9, 30)) == (9, 0, -30, 0)
-    assert struct.unpack("<QqiI", notification.value(9, -5)) == (9, -5, 0, 0)
+    assert struct.unpack("<QqiI", seccomp_notification.go_on(9)) == (9, 0, 0, 1)
+    assert struct.unpack("<QqiI", seccomp_notification.fail(9, 30)) == (9, 0, -30, 0)
+    assert struct.unpack("<QqiI", seccomp_notification.value(9, -5)) == (9, -5, 0, 0)
 
 
 def test_a_descriptor_is_added_at_a_number_only_when_one_is_given() -> None:
-    assert struct.unpack("<QIIII", notification.add_descriptor(9, 4)) == (9, 0, 4, 0, 0o2000000)
-    pinned = notification.add_descriptor(9, 4, target=3, close_on_exec=False, send=True)
+    assert struct.unpack("<QIIII", seccomp_notification.add_descriptor(9, 4)) == (9, 0, 4, 0, 0o2000000)
+    pinned = seccomp_notification.add_descriptor(9, 4, target=3, close_on_exec=False, send=True)
     assert struct.unpack("<QIIII", pinned) == (9, 3, 4, 3, 0)
 
 
@@ -48,4 +48,4 @@ def test_a_descriptor_is_added_at_a_number_only_when_one_is_given() -> None:
 def test_ioctl_numbers_are_composed_as_the_kernel_composes_them(
     name: str, direction: int, number: int, size: int
 ) -> None:
-    assert getattr(notification, name) == direction << 30 | size << 16 | ord("!") << 8 | number
+    assert getattr(seccomp_notification, name) == direction << 30 | size << 16 | ord("!") << 8 | number

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.linux.kernel import fuse_protocol as fuse
+from sandbox.linux.kernel import fuse_protocol
 from sandbox.linux.kernel.fuse_protocol import Op, Request
 from sandbox.linux.mask.mask_tree import MaskTree, Seen
 from sandbox.linux.mask.served.inodes import FIRST, Place, Table
@@ -74,7 +74,7 @@ class Asked:
         answer = self.ask(Op.CREATE, node, name, fields=(os.O_WRONLY | os.O_CREAT, stat.S_IFREG | 0o644, 0o22, 0))
         assert isinstance(answer, bytes)
         return int(struct.unpack_from("<Q", answer, 16)[0]), int(
-            struct.unpack_from("<Q", answer, 16 + fuse.ENTRY_SIZE)[0]
+            struct.unpack_from("<Q", answer, 16 + fuse_protocol.ENTRY_SIZE)[0]
         )
 
 
@@ -124,7 +124,7 @@ def test_placed_names_and_directories_without_granted_names_take_nothing(asked: 
     assert asked.fails(Op.MKDIR, asked.node, "lib", fields=(0o755, 0)) == errno.EEXIST
     assert asked.fails(Op.RENAME, asked.node, "lib", "out", fields=(asked.node,)) == errno.EROFS
     assert asked.fails(Op.UNLINK, asked.node, "hidden") == errno.ENOENT
-    assert asked.fails(Op.MKDIR, fuse.ROOT, "new", fields=(0o755, 0)) == errno.EROFS
+    assert asked.fails(Op.MKDIR, fuse_protocol.ROOT, "new", fields=(0o755, 0)) == errno.EROFS
     assert (asked.root / "hidden").exists()
 
 
@@ -195,8 +195,8 @@ def test_the_handshake_asks_for_no_write_back_cache(asked: Asked) -> None:
     answer = asked.ask(Op.INIT, 0, fields=(7, 39, 131072, 0xFFFFFFFF))
     assert isinstance(answer, bytes)
     flags = struct.unpack_from("<4I", answer, 16)[3]
-    assert flags & fuse.InitFlag.AUTO_INVAL_DATA
-    assert not flags & fuse.InitFlag.WRITEBACK_CACHE
+    assert flags & fuse_protocol.InitFlag.AUTO_INVAL_DATA
+    assert not flags & fuse_protocol.InitFlag.WRITEBACK_CACHE
 
 
 def test_descriptors_past_the_budget_are_given_up_and_found_again(tmp_path: Path) -> None:

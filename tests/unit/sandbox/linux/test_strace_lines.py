@@ -10,7 +10,7 @@ import pytest
 
 from sandbox.contract.intents import Intent
 from sandbox.linux.kernel.syscall_numbers import X86_64
-from sandbox.linux.strace import trace_parser as parsing
+from sandbox.linux.strace import trace_parser
 from sandbox.linux.strace.trace_parser import LINE_LIMIT, Parser
 
 if TYPE_CHECKING:
@@ -567,7 +567,7 @@ def test_processes_without_end_and_calls_without_end_take_no_memory_without_end(
     parser = Parser(X86_64, Places(), cwd="/ws/p", root=1)
     tracemalloc.start()
     try:
-        for start in range(1, 3 * parsing.SPLIT_LIMIT, 1000):
+        for start in range(1, 3 * trace_parser.SPLIT_LIMIT, 1000):
             lines = "".join(
                 f'{n} openat(AT_FDCWD, "{n:01000}", O_RDONLY <unfinished ...>\n' for n in range(start, start + 1000)
             )
@@ -576,7 +576,7 @@ def test_processes_without_end_and_calls_without_end_take_no_memory_without_end(
     finally:
         tracemalloc.stop()
     # half of what all of it would take
-    assert peak < 1.5 * parsing.SPLIT_LIMIT * 2000
+    assert peak < 1.5 * trace_parser.SPLIT_LIMIT * 2000
     assert parser.incomplete == "too many calls at a time"
 
 

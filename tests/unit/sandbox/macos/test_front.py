@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sandbox.contract.config import Ignore
-from sandbox.macos import proxy_handle as fronts
+from sandbox.macos import proxy_handle
 from sandbox.macos.run import MacRun
 from sandbox.proxy.policy.policy import Policy
 from tests.support.fake_mac import FakeMac, Sessionless, mac_request
@@ -134,7 +134,7 @@ def test_the_profile_opens_the_ports_the_variables_name_and_no_others(mac: FakeM
 
 def test_no_two_tasks_share_a_port_or_a_password(mac: FakeMac) -> None:
     policy = Policy(allow=("pypi.org",))
-    with fronts.opened(policy) as one, fronts.opened(policy) as other:
+    with proxy_handle.opened(policy) as one, proxy_handle.opened(policy) as other:
         assert not set(one.ports) & set(other.ports)
         assert one.told({})["HTTP_PROXY"].partition("@")[0] != other.told({})["HTTP_PROXY"].partition("@")[0]
     first, second = (_variables(_run(mac, "env"))["HTTP_PROXY"].partition("@")[0] for _ in range(2))
@@ -207,7 +207,7 @@ def test_local_binding_reaches_this_machine_beside_the_front(mac: FakeMac, serve
 def test_what_came_in_at_the_very_end_is_judged_all_the_same() -> None:
     heard: list[tuple[str, str]] = []
     with (
-        fronts.opened(Policy()) as front,
+        proxy_handle.opened(Policy()) as front,
         socket.create_connection(("127.0.0.1", front.ports[0]), SECONDS) as client,
     ):
         password = front.told({})["CLOUDSDK_PROXY_PASSWORD"]
@@ -219,17 +219,17 @@ def test_what_came_in_at_the_very_end_is_judged_all_the_same() -> None:
 
 
 def test_a_front_to_which_nobody_comes_is_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(_front: fronts.Front) -> None:
+    def start(_front: proxy_handle.Front) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(fronts.Front, "_start", start)
-    with fronts.opened(Policy(allow=("pypi.org",))) as front:
+    monkeypatch.setattr(proxy_handle.Front, "_start", start)
+    with proxy_handle.opened(Policy(allow=("pypi.org",))) as front:
         front.report(lambda *_: None)
         assert front.settle() == ""
 
 
 def test_a_pass_needs_a_front_that_told_all(mac: FakeMac, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fronts, "_BOOT", "{path!r}; import os; os._exit(3)")
+    monkeypatch.setattr(proxy_handle, "_BOOT", "{path!r}; import os; os._exit(3)")
     result = _run(mac, f"{_CURL} http://pypi.org/ || true", {"network": ("pypi.org",)})
     assert (result.command_exit_code, result.exit_code, result.trace) == (0, 1, "partial")
     assert result.trace_reason == "the network's front ended before the task did"
@@ -239,13 +239,13 @@ def test_a_run_that_is_over_leaves_no_front_behind(
     mac: FakeMac, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[subprocess.Popen[bytes]] = []
-    begin = fronts.Front._start
+    begin = proxy_handle.Front._start
 
-    def start(front: fronts.Front) -> subprocess.Popen[bytes]:
+    def start(front: proxy_handle.Front) -> subprocess.Popen[bytes]:
         started.append(begin(front))
         return started[-1]
 
-    monkeypatch.setattr(fronts.Front, "_start", start)
+    monkeypatch.setattr(proxy_handle.Front, "_start", start)
     here = f"127.0.0.1:{server.port}"
     assert _run(mac, f"{_CURL} -o /dev/null http://{here}/", {"network": (here,)}).exit_code == 0
     (process,) = started

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.base.host_facts import HostFacts
-from sandbox.machine import ask_facts as host
-from sandbox.macos import probes
-from sandbox.macos import system_tools as tools
-from sandbox.session import doctor as probing
-from sandbox.session import session
+from sandbox.machine import ask_facts
+from sandbox.macos import probes, system_tools
+from sandbox.session import doctor, session
 from tests.support.fake_mac import FakeMac
 
 if TYPE_CHECKING:
@@ -24,8 +22,8 @@ def mac(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMac:
     """A machine whose facts say that it is a Mac."""
     fake = FakeMac.at(tmp_path / "mac")
     facts = HostFacts(platform="macos", home=str(tmp_path), temp_root=str(tmp_path / "temp"))
-    monkeypatch.setattr(tools, "SYSTEM", fake.tools)
-    for room in (host, probing, session, probes):
+    monkeypatch.setattr(system_tools, "SYSTEM", fake.tools)
+    for room in (ask_facts, doctor, session, probes):
         monkeypatch.setattr(room, "host_facts", lambda: facts)
     return fake
 
@@ -49,7 +47,9 @@ def test_a_process_in_a_sandbox_is_told_so_with_one_cause_and_one_fix(mac: FakeM
 
 
 def test_a_missing_program_is_named(mac: FakeMac, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools, "SYSTEM", dataclasses.replace(mac.tools, sandbox_exec="/nonexistent/sandbox-exec"))
+    monkeypatch.setattr(
+        system_tools, "SYSTEM", dataclasses.replace(mac.tools, sandbox_exec="/nonexistent/sandbox-exec")
+    )
     report = session.probe()
     assert not report.available
     assert "/nonexistent/sandbox-exec is not there" in report.reason

@@ -15,7 +15,7 @@ import pytest
 
 import sandbox
 from sandbox.contract.config import Ignore
-from sandbox.macos import system_tools as tools
+from sandbox.macos import system_tools
 from sandbox.macos.run import MacRun
 from tests.support.fake_mac import FakeMac, Sessionless, mac_request
 from tests.support.seatbelt import Profile
@@ -194,7 +194,7 @@ def test_a_run_that_was_stopped_before_starts_nothing(mac: FakeMac, project: Pat
 def test_a_session_runs_a_request_of_macos_on_macos(
     mac: FakeMac, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tools, "SYSTEM", mac.tools)
+    monkeypatch.setattr(system_tools, "SYSTEM", mac.tools)
     request = mac_request(project, project.parents[1] / "temp", workspace=project.parent)
     with sandbox.Session() as session:
         assert session.run(request, command="echo $0 $((1+1))").stdout.endswith(b"2\n")
@@ -205,7 +205,7 @@ def test_no_linux_room_is_needed_on_macos(mac: FakeMac, project: Path) -> None:
     program = (
         "import sys; from pathlib import Path\n"
         "from tests.support.fake_mac import FakeMac, mac_request\n"
-        "from sandbox.macos import system_tools as tools; import sandbox\n"
+        "from sandbox.macos import system_tools; import sandbox\n"
         f"mac = FakeMac(Path({str(mac.state)!r})); tools.SYSTEM = mac.tools\n"
         f"project = Path({str(project)!r})\n"
         "request = mac_request(project, project.parents[1] / 'temp', workspace=project.parent, pty=True)\n"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sandbox.macos import pty as leading
+from sandbox.macos import pty
 from sandbox.macos.run import MacRun
 from sandbox.terminal.terminal_modes import resize
 from tests.support.fake_mac import FakeMac, Sessionless, mac_request
@@ -222,7 +222,7 @@ def test_a_terminal_nobody_can_wait_for_is_refused_and_let_go_of(monkeypatch: py
         made.extend(make())
         return made[-2], made[-1]
 
-    monkeypatch.setattr(leading, "_HIGHEST", 2)
+    monkeypatch.setattr(pty, "_HIGHEST", 2)
     monkeypatch.setattr(os, "openpty", kept)
     result = mac.run("touch ran")
     assert result.exit_code == 125

@@ -6,15 +6,15 @@ import dns.message
 import dns.rcode
 import pytest
 
-from sandbox.base import host_patterns as domains
-from sandbox.proxy.io import library_path as libraries
+from sandbox.base import host_patterns
+from sandbox.proxy.io import library_path
 from sandbox.proxy.io.dialler import excepted
 from sandbox.proxy.io.http_port import refusal_text, split_authority
-from sandbox.proxy.policy import address_guard as guard
+from sandbox.proxy.policy import address_guard
 from sandbox.proxy.policy.host_rules import Rules
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED, Policy
 from sandbox.proxy.policy.stand_in_addresses import NAMES_LIMIT, Full, Names
-from sandbox.proxy.protocol import dns_messages as codec
+from sandbox.proxy.protocol import dns_messages
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from sandbox.proxy.protocol import dns_messages as codec
     ],
 )
 def test_a_host_has_one_form_however_it_is_presented(text: str, host: str) -> None:
-    assert domains.presented(text) == host
+    assert host_patterns.presented(text) == host
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_a_host_has_one_form_however_it_is_presented(text: str, host: str) -> No
     ],
 )
 def test_what_programs_read_in_different_ways_is_no_host(text: str) -> None:
-    with pytest.raises(domains.PatternRefused):
-        domains.presented(text)
+    with pytest.raises(host_patterns.PatternRefused):
+        host_patterns.presented(text)
 
 
 def test_lists_are_judged_deny_first_by_host_and_port() -> None:
@@ -127,7 +127,7 @@ def test_nothing_listed_allows_nothing() -> None:
     ],
 )
 def test_the_guard_says_what_an_address_is(address: str, kind: str) -> None:
-    assert guard.kind(address, frozenset({"192.0.2.7", "2001:db8::7"})) == kind
+    assert address_guard.kind(address, frozenset({"192.0.2.7", "2001:db8::7"})) == kind
 
 
 def test_stand_ins_are_one_a_name_and_there_is_an_end_to_them() -> None:
@@ -146,22 +146,22 @@ def test_stand_ins_are_one_a_name_and_there_is_an_end_to_them() -> None:
 @pytest.mark.parametrize("kind", ["A", "AAAA", "TXT", "HTTPS"])
 def test_queries_are_read_and_answered_as_another_implementation_does(kind: str) -> None:
     sent = dns.message.make_query("Www.Example.COM", kind, use_edns=True)
-    query = codec.parse(sent.to_wire())
-    assert (query.name, query.id, query.code) == ("Www.Example.COM", sent.id, codec.NOERROR)
+    query = dns_messages.parse(sent.to_wire())
+    assert (query.name, query.id, query.code) == ("Www.Example.COM", sent.id, dns_messages.NOERROR)
     data = {"A": "127.64.0.1", "AAAA": "::1"}.get(kind)
-    answer = dns.message.from_wire(codec.reply(query, codec.NOERROR, (data,) if data else ()))
+    answer = dns.message.from_wire(dns_messages.reply(query, dns_messages.NOERROR, (data,) if data else ()))
     assert sent.is_response(answer)
     assert [str(rrset) for rrset in answer.answer] == {
         "A": ["Www.Example.COM. 600 IN A 127.64.0.1"],
         "AAAA": ["Www.Example.COM. 600 IN AAAA ::1"],
     }.get(kind, [])
-    refused = dns.message.from_wire(codec.reply(query, codec.NXDOMAIN))
+    refused = dns.message.from_wire(dns_messages.reply(query, dns_messages.NXDOMAIN))
     assert refused.rcode() is dns.rcode.NXDOMAIN
 
 
 def test_a_label_with_a_dot_in_it_is_no_name() -> None:
     message = b"\0\1\1\0\0\1\0\0\0\0\0\0" + b"\x09evil.pypi\3org\0" + b"\0\1\0\1"
-    assert codec.parse(message).code == codec.FORMERR
+    assert dns_messages.parse(message).code == dns_messages.FORMERR
 
 
 def test_the_hosts_exceptions_from_its_proxy_are_suffixes_ports_and_networks() -> None:
@@ -191,7 +191,7 @@ def test_a_refusal_says_what_would_help_only_where_something_does() -> None:
 
 
 def test_the_library_is_found_outside_of_where_one_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
-    found = libraries.directory()
+    found = library_path.directory()
     assert found
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(str(tmp_path))
@@ -201,4 +201,4 @@ def test_the_library_is_found_outside_of_where_one_stands(monkeypatch: pytest.Mo
         os.mkdir(name)
         with open(f"{name}/__init__.py", "w", encoding="ascii"):
             pass
-    assert libraries.directory() == found
+    assert library_path.directory() == found

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED, Upstream
-from sandbox.proxy.protocol import dns_messages as dns
+from sandbox.proxy.protocol import dns_messages
 from tests.support.fronts import SECONDS, Served, Server, all_of, echo, exactly, head_of, page
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def test_a_socks_client_that_speaks_something_else_is_told_so() -> None:
                 assert all_of(client).removesuffix(b"<reset>")[:4] == told
 
 
-def query(name: str, kind: int = dns.A) -> bytes:
+def query(name: str, kind: int = dns_messages.A) -> bytes:
     return b"\x12\x34\1\0\0\1\0\0\0\0\0\0" + name_data(name) + kind.to_bytes(2, "big") + b"\0\1"
 
 
@@ -273,12 +273,12 @@ def test_a_stand_in_asked_for_through_a_proxy_is_its_name() -> None:
 
 def test_no_lookup_is_forwarded_and_a_refused_one_names_its_host() -> None:
     with Served(["*.acme.test"], ["ads.acme.test"]) as served:
-        assert served.ask(query("secret-data.evil.test"))[3] & 15 == dns.NXDOMAIN
-        assert served.ask(query("ads.acme.test"))[3] & 15 == dns.NXDOMAIN
-        assert served.ask(query("any.acme.test", 16))[3] & 15 == dns.NOERROR
+        assert served.ask(query("secret-data.evil.test"))[3] & 15 == dns_messages.NXDOMAIN
+        assert served.ask(query("ads.acme.test"))[3] & 15 == dns_messages.NXDOMAIN
+        assert served.ask(query("any.acme.test", 16))[3] & 15 == dns_messages.NOERROR
         assert served.ask(query("localhost"))[-4:] == bytes((127, 0, 0, 1))
-        assert served.ask(query("4.3.2.1.in-addr.arpa", dns.PTR))[3] & 15 == dns.NXDOMAIN
-        assert served.ask(query("1.0.64.127.in-addr.arpa", dns.PTR)).endswith(name_data("any.acme.test"))
+        assert served.ask(query("4.3.2.1.in-addr.arpa", dns_messages.PTR))[3] & 15 == dns_messages.NXDOMAIN
+        assert served.ask(query("1.0.64.127.in-addr.arpa", dns_messages.PTR)).endswith(name_data("any.acme.test"))
         assert served.asked == []
         assert served.reports == [("secret-data.evil.test", NOT_ALLOWED), ("ads.acme.test", DENIED)]
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.proxy.io import getifaddrs as libc
-from sandbox.proxy.io import interfaces
+from sandbox.proxy.io import getifaddrs, interfaces
 from sandbox.proxy.io.event_poller import READABLE, WRITABLE, Edges, Levels
 from tests.support.fronts import SECONDS, Served, Server, all_of, echo, exactly, head_of
 
@@ -96,16 +95,16 @@ def test_what_is_ready_and_waited_for_by_nobody_takes_no_turns(waits: Callable[[
 
 @_ON_LINUX
 def test_libc_tells_the_addresses_the_kernel_tells() -> None:
-    own = libc.own_addresses()
+    own = getifaddrs.own_addresses()
     assert own == interfaces.own_addresses()
     assert "127.0.0.1" in own
 
 
 def test_an_address_of_one_link_is_told_without_the_links_number() -> None:
     kept_by_bsd = socket.inet_pton(socket.AF_INET6, "fe80:4::1")
-    assert libc.unscoped(kept_by_bsd) == socket.inet_pton(socket.AF_INET6, "fe80::1")
+    assert getifaddrs.unscoped(kept_by_bsd) == socket.inet_pton(socket.AF_INET6, "fe80::1")
     other = socket.inet_pton(socket.AF_INET6, "fd00:4::1")
-    assert libc.unscoped(other) == other
+    assert getifaddrs.unscoped(other) == other
 
 
 def test_nothing_is_dialled_while_this_machines_addresses_are_not_known() -> None:
