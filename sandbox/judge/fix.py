@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sandbox.contract.results import Access
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.judge import Denied
+    from sandbox.judge.collected import Denied
 
 #: From so many names in one directory on, the directory is the smaller grant.
 SEVERAL = 2

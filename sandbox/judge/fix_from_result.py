@@ -11,8 +11,8 @@ from sandbox.contract.config import Reach
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Fix
 from sandbox.judge.boundary import Boundary
+from sandbox.judge.collected import Denied
 from sandbox.judge.fix import fix as fewest
-from sandbox.judge.judge import Denied
 
 if TYPE_CHECKING:
     from sandbox.base.host_facts import Files

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.contract.config import Ignore, Reach
 from sandbox.contract.intents import WRITE_INTENTS, Intent
 from sandbox.contract.results import Access, Violation
+from sandbox.judge.collected import Collected, Denied
 from sandbox.judge.denial import Denial, answer, denied, looked_past_a_wall
 from sandbox.judge.fix import fix
 from sandbox.judge.hints.hints import hints
@@ -28,34 +28,6 @@ _LINKS = frozenset({"link", "linkat"})
 _MAKES = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK, Intent.RENAME})
 #: What may be done with a directory on the way to names a pattern grants, whatever becomes of it.
 _ON_THE_WAY = frozenset({Intent.PROBE, Intent.MKDIR, Intent.REMOVE, Intent.RENAME})
-
-
-class Denied(NamedTuple):
-    """An access the sandbox refused, and of which kind the refusal was."""
-
-    access: Access
-    kind: Denial
-
-
-@dataclass(slots=True)
-class Collected:
-    """What was met, for the fix and for notes beside a failure; each in the order it came.
-
-    Attributes:
-        counted: the denials that became violations.
-        outside: denials past the report boundary.
-        walled: looks at walls that exist.
-        looked: looks past the report boundary at what exists.
-        removed: granted directories that were to be removed or renamed.
-        connections: the violations that are refused connections.
-    """
-
-    counted: list[Denied] = field(default_factory=list)
-    outside: list[Denied] = field(default_factory=list)
-    walled: list[Denied] = field(default_factory=list)
-    looked: list[Denied] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    connections: list[Violation] = field(default_factory=list)
 
 
 class Judge:

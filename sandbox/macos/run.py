@@ -18,11 +18,11 @@ from sandbox.macos import proxy_handle, system_tools
 from sandbox.macos.attempt import Attempt
 from sandbox.macos.log_judge import MacJudge
 from sandbox.macos.log_monitor import Monitor
-from sandbox.macos.result import settle
+from sandbox.macos.settle import settle
 from sandbox.planning.macos import plan_of_request, profile_text
 from sandbox.proxy.policy import policy_from_config
 from sandbox.run import gather
-from sandbox.run import settle as outcome
+from sandbox.run import verdict as run_verdict
 from sandbox.scratch import make_dirs, task_tmpdir
 from sandbox.terminal.output_stream import Stream
 
@@ -83,9 +83,9 @@ class MacRun:
         try:
             return self._prepared()
         except SandboxError as error:
-            return outcome.not_started(error)
+            return run_verdict.not_started(error)
         except OSError as error:
-            return outcome.not_started(NotStarted(f"the sandbox could not be started: {error}"))
+            return run_verdict.not_started(NotStarted(f"the sandbox could not be started: {error}"))
 
     def _prepared(self) -> RunResult:
         config = self._request.config

@@ -8,7 +8,7 @@ import sys
 _SERVED = """
 import os
 from sandbox.linux.warden import rehearsal
-from sandbox.linux.observe.answer_requests import Doors
+from sandbox.linux.warden.answer_requests import Doors
 
 def missed(self, error):
     raise error

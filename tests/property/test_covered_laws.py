@@ -13,13 +13,14 @@ from sandbox.planning.linux_plan import plan
 from sandbox.request.linked_packages import Listed
 from tests.property.strategies import FACTS, HOME, WORKSPACE, trees
 from tests.support.memory_files import MemoryFiles
-from vxconf.document.parse import Document, parse
+from vxconf.document.parse import parse
 from vxconf.lint.grant_warnings import cautions
 from vxconf.resolve.judge_block import Judged, Setting, judge
 from vxconf.resolve.normalize import normalize
 
 if TYPE_CHECKING:
     from sandbox.planning.plan import Plan
+    from vxconf.document.document import Document
     from vxconf.resolve.task_model import SandboxModel
 
 PROJECT = f"{WORKSPACE}/a"

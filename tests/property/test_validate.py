@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import tomllib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -14,10 +14,13 @@ from jsonschema import Draft7Validator
 from sandbox.base.host_patterns import PatternRefused, check_pattern
 from tests.support.configs import judge
 from vxconf.diagnostics.diagnostic import Unreadable
-from vxconf.document.parse import Document, parse
+from vxconf.document.parse import parse
 from vxconf.document.spans import locate
 from vxconf.schema import _validator, _validator_workspace, generate, schema_files
 from vxconf.validate.validate import validate
+
+if TYPE_CHECKING:
+    from vxconf.document.document import Document
 
 _KEYS = sorted({part for path, _ in schema_files.walk(schema_files.load("vx")) for part in path} - {schema_files.ANY})
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from vxconf.diagnostics.diagnostic import Diagnostic
-    from vxconf.document.parse import Document
+    from vxconf.document.document import Document
 
 CONFIGS = Path(__file__).resolve().parents[2] / "fixtures" / "configs"
 INVALID = sorted(p for p in (CONFIGS / "invalid").iterdir() if not p.name.endswith(".errors.txt"))

@@ -7,18 +7,17 @@ for the place of a fault once there is one.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Never
+from typing import TYPE_CHECKING, Any, Never
 
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Unreadable, quoted
 from vxconf.document import toml_subset
+from vxconf.document.document import Document, Format, NotFinite
 
 if TYPE_CHECKING:
     import tomllib
 
     from vxconf.diagnostics.diagnostic import FieldPath
 
-Format = Literal["toml", "json"]
 
 #: Bytes a config file may have.
 MAX_BYTES = 8 * 1024 * 1024
@@ -28,34 +27,6 @@ MAX_DEPTH = 32
 MAX_DIGITS = 4300
 
 _BOM = b"\xef\xbb\xbf"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    """A file that parsed.
-
-    Attributes:
-        file: its name as the user gave it.
-        text: its characters, without a byte order mark, line ends as they are.
-        data: dicts, lists, strings, numbers, booleans, `None`; in TOML also dates and times, and
-            `NotFinite` for `inf` and `nan`.
-        cache: what `vxconf.document.spans` keeps of the text; nobody else's.
-    """
-
-    file: str
-    format: Format
-    text: str
-    data: Any
-    cache: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-
-
-class NotFinite:
-    """A TOML `inf` or `nan`: no number any field could take, so no `float` here."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
 
 
 class _Refused(Exception):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from vxconf.diagnostics.diagnostic import FieldPath
-    from vxconf.document.parse import Document, Format
+    from vxconf.document.document import Document, Format
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from sandbox.contract.results import Fix
-    from vxconf.document.parse import Document
+    from vxconf.document.document import Document
     from vxconf.resolve.task_model import FieldPath, TaskModel
 
 __all__ = ["Change", "Uneditable", "additions", "with_entries"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from vxconf.document.parse import Format
+    from vxconf.document.document import Format
 
 _INDENTED = re.compile(r"^(\t|[ ]+)\S", re.MULTILINE)
 #: Blanks more than this align with something, and are no step.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import Files
     from sandbox.planning.operations import Operation
     from sandbox.request.linked_packages import Withheld
-    from vxconf.document.parse import Document
+    from vxconf.document.document import Document
     from vxconf.explain.explain_macos import Mac
     from vxconf.resolve.judge_block import Judged
     from vxconf.resolve.task_model import SandboxModel

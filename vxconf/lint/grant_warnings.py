@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import Files
     from sandbox.request.build import Request
     from vxconf.diagnostics.diagnostic import Diagnostic
-    from vxconf.document.parse import Document
+    from vxconf.document.document import Document
     from vxconf.resolve.judge_block import Judged
     from vxconf.resolve.task_model import Entry, SandboxModel
 #: Entries of a block that are told to be covered.

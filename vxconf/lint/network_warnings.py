@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import Files
     from sandbox.base.host_patterns import Pattern
     from vxconf.diagnostics.diagnostic import Diagnostic
-    from vxconf.document.parse import Document
+    from vxconf.document.document import Document
     from vxconf.resolve.judge_block import Judged
     from vxconf.resolve.task_model import Entry, SandboxModel
 

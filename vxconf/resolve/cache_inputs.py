@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import Files
     from sandbox.request.build import Request
     from vxconf.diagnostics.diagnostic import Diagnostic, FieldPath
-    from vxconf.document.parse import Document
+    from vxconf.document.document import Document
     from vxconf.resolve.task_model import TaskModel
 
 

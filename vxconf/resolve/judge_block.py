@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sandbox.request.build import Request
     from sandbox.request.linked_packages import Projects
     from vxconf.diagnostics.diagnostic import FieldPath
-    from vxconf.document.parse import Document
+    from vxconf.document.document import Document
     from vxconf.resolve.task_model import SandboxModel
 
 #: Where each field of a resolved config stands in a block.

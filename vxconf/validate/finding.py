@@ -10,7 +10,7 @@ from vxconf.diagnostics.diagnostic import Diagnostic, dotted
 if TYPE_CHECKING:
     from sandbox.contract.config import Platform
     from vxconf.diagnostics.diagnostic import FieldPath
-    from vxconf.document.parse import Document
+    from vxconf.document.document import Document
 
 #: Characters of a message.
 _LONGEST = 400

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jsonschema import Draft7Validator
 
 from vxconf.diagnostics.diagnostic import dotted, quoted
-from vxconf.document.parse import NotFinite
+from vxconf.document.document import NotFinite
 from vxconf.schema import schema_files
 from vxconf.validate.finding import Finding
 from vxconf.validate.unknown_keys import close, unknown_key
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
     from vxconf.diagnostics.diagnostic import FieldPath
-    from vxconf.document.parse import Format
+    from vxconf.document.document import Format
 
 _SHOWN = 80
 #: Digits of a number that are still printed.

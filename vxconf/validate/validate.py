@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from vxconf.diagnostics.diagnostic import Diagnostic
-    from vxconf.document.parse import Document
+    from vxconf.document.document import Document
     from vxconf.schema.schema_files import Name
     from vxconf.validate.finding import Finding
     from vxconf.validate.rules import FileView

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sandbox.contract.config import Platform
     from vxconf.diagnostics.diagnostic import Place
-    from vxconf.document.parse import Document
+    from vxconf.document.document import Document
     from vxconf.resolve.task_model import FieldPath, SandboxModel, TaskModel
     from vxconf.workspace.references import Unknown
     from vxconf.workspace.task import Task

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity, Unreadable, dotted
-from vxconf.document.parse import Document, format_of, parse
+from vxconf.document.document import Document
+from vxconf.document.parse import format_of, parse
 from vxconf.document.read_file import ReadError, TooLarge, read
 from vxconf.resolve.normalize import normalize
 from vxconf.resolve.task_model import FileModel
@@ -21,7 +22,7 @@ from vxconf.workspace.root import CONFIG_NAMES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vxconf.document.parse import Format
+    from vxconf.document.document import Format
 
 #: Files without a mistake by their bytes: those of a monorepo are often alike, and then judged as texts only once.
 Known = dict[tuple["Format | None", bytes], "Loaded"]

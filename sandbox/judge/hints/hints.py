@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sandbox.contract.results import Hint
     from sandbox.judge.aftermath import Aftermath
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.judge import Collected
+    from sandbox.judge.collected import Collected
 
 
 def hints(seen: Collected, boundary: Boundary, after: Aftermath) -> tuple[Hint, ...]:

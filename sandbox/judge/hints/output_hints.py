@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sandbox.judge.aftermath import Aftermath
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.judge import Collected
+    from sandbox.judge.collected import Collected
 
 _NO_REPOSITORY = "not a git repository"
 _REFUSED = re.compile(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sandbox.contract.results import Access
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.judge import Denied
+    from sandbox.judge.collected import Denied
 
 
 def hidden(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.judge import Denied
+    from sandbox.judge.collected import Denied
     from sandbox.request.linked_packages import Withheld
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sandbox.judge.aftermath import Aftermath
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.judge import Denied
+    from sandbox.judge.collected import Denied
 
 
 def unreadable(cwd: str, boundary: Boundary) -> list[Hint]:

@@ -19,13 +19,14 @@ from sandbox.linux.inside import resource_limits
 from sandbox.linux.messages import Base, Screen, Spec
 from sandbox.linux.run import choose_observer
 from sandbox.linux.run.attempt import Attempt, Report
+from sandbox.linux.run.settle import settle
 from sandbox.machine.ask_facts import HostFiles, Snapshot
 from sandbox.machine.find_tools import check_bwrap, find_bwrap
 from sandbox.machine.learned import masked
 from sandbox.planning import linux_plan
 from sandbox.planning.name_grants import Granted
 from sandbox.proxy.policy import policy_from_config
-from sandbox.run import gather, settle
+from sandbox.run import gather, verdict
 from sandbox.scratch import make_dirs, quarantine, staging_area, task_tmpdir
 from sandbox.terminal import terminal_modes
 from sandbox.terminal.output_stream import Stream
@@ -109,9 +110,9 @@ class Run:
         try:
             return self._as_the_machine_can()
         except SandboxError as error:
-            return settle.not_started(self._explained(error) if self._explained is not None else error)
+            return verdict.not_started(self._explained(error) if self._explained is not None else error)
         except OSError as error:
-            return settle.not_started(
+            return verdict.not_started(
                 NotStarted(f"the sandbox could not be started: {told(error)}", hint=remedy(error))
             )
 
@@ -202,7 +203,7 @@ class Run:
                 processes=resource_limits.most_for_a_task,
                 starved=lambda: resource_limits.ended_for_memory() - ended,
             )
-            return settle.settle(
+            return settle(
                 report,
                 judge,
                 tuple(self._violations),

@@ -16,8 +16,8 @@ from sandbox.linux.kernel import fuse_protocol
 from sandbox.linux.kernel.fuse_protocol import Op
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 from sandbox.linux.messages import Finished, Spec, Started, decode, encode, encoded
-from sandbox.linux.observe.answer_requests import Doors
 from sandbox.linux.observe.recorder import Recorder
+from sandbox.linux.warden.answer_requests import Doors
 from sandbox.planning.operations import Bind, Cover, Origin, ReadOnlyRoot, Seal
 
 _HEADER = struct.Struct("<IIQQIIIHH")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.linux.inside import bubblewrap as anchor
-from sandbox.linux.inside import joiner as building
+from sandbox.linux.warden import joiner as building
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -18,10 +18,10 @@ import time
 from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import remedy
-from sandbox.linux.inside import joiner, resource_limits
+from sandbox.linux.inside import resource_limits
 from sandbox.linux.kernel import kernel_calls
 from sandbox.linux.messages import Base, Failed, encode
-from sandbox.linux.warden import lifecycle, rehearsal
+from sandbox.linux.warden import joiner, lifecycle, rehearsal
 from sandbox.linux.warden.lifecycle import DESCRIPTORS
 from sandbox.proxy.policy.host_rules import Rules
 from sandbox.proxy.policy.policy import Policy

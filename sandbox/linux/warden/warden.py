@@ -22,9 +22,9 @@ from sandbox.linux.inside import pid1
 from sandbox.linux.kernel.descriptor_poll import Watching
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Started, encode
-from sandbox.linux.observe.answer_requests import Doors
 from sandbox.linux.observe.recorder import Recorder
 from sandbox.linux.proxy.proxy_handle import Front
+from sandbox.linux.warden.answer_requests import Doors
 from sandbox.linux.warden.spare import received
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sandbox.linux.kernel.wake import Wake
     from sandbox.linux.messages import Spec
     from sandbox.linux.observe.held_calls import Holding
-    from sandbox.linux.observe.strace_process import Tracer
+    from sandbox.linux.strace.strace_process import Tracer
     from sandbox.linux.warden.spare import Prepared
 
 _SETUP_SECONDS = 30.0
@@ -308,7 +308,7 @@ class Warden:
 
     def _traced(self) -> Tracer:
         from sandbox.linux.connect.reported_dials import Outbound
-        from sandbox.linux.observe.strace_process import Tracer
+        from sandbox.linux.strace.strace_process import Tracer
 
         self._observer, spec = "strace", self._spec
         outbound = Outbound(spec.network, self._recorder, self._front)

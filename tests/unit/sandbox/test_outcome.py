@@ -8,8 +8,8 @@ from sandbox.judge.boundary import Boundary
 from sandbox.judge.judge import Judge
 from sandbox.linux.messages import Failed, Finished, Started
 from sandbox.linux.run.attempt import Report
+from sandbox.linux.run.settle import settle
 from sandbox.planning.plan import Plan
-from sandbox.run.settle import settle
 
 BOUNDARY = Boundary(
     plan=Plan(operations=(), workspace="/ws", project="/ws/p"),

@@ -8,7 +8,8 @@ import pytest
 
 from tests.support.configs import judge
 from vxconf.diagnostics.diagnostic import Place, Unreadable
-from vxconf.document.parse import MAX_BYTES, MAX_DEPTH, NotFinite, parse, place_at
+from vxconf.document.document import NotFinite
+from vxconf.document.parse import MAX_BYTES, MAX_DEPTH, parse, place_at
 
 if TYPE_CHECKING:
     from vxconf.diagnostics.diagnostic import Diagnostic

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vxconf.diagnostics.diagnostic import FieldPath
-    from vxconf.document.parse import Document
+    from vxconf.document.document import Document
 
 TOML = '''\
 name = "é"

@@ -1,14 +1,13 @@
-"""From what an attempt told and the judge found to one result."""
+"""From what an attempt on Linux told and its judge found to one result."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-import signal
 from typing import TYPE_CHECKING
 
-from sandbox.contract.errors import RequestRefused, SandboxError
-from sandbox.contract.results import Hint, Protections, RunResult
+from sandbox.contract.errors import SandboxError
+from sandbox.contract.results import Protections, RunResult
+from sandbox.run import verdict
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Observer, Strength, Trace, Violation
@@ -16,12 +15,15 @@ if TYPE_CHECKING:
     from sandbox.judge.judge import Judge
     from sandbox.linux.run.attempt import Report
 
-NOT_STARTED = 125
-TIMED_OUT = 124
 # as a shell answers: found but not executable, not found
 _CANNOT_EXECUTE = 126
+
+
 _NOT_FOUND = 127
+
+
 _ENOENT = 2
+
 
 # a notified call may change its arguments after it was looked at; a look in the mask may not
 _STRENGTH: dict[Observer, Strength] = {
@@ -31,17 +33,6 @@ _STRENGTH: dict[Observer, Strength] = {
     "log": "weaker",
     "none": "off",
 }
-
-
-def not_started(error: SandboxError) -> RunResult:
-    """The result of a run that never began."""
-    reasons = error.refusals if isinstance(error, RequestRefused) else (error,)
-    return RunResult(
-        sandboxed=True,
-        exit_code=NOT_STARTED,
-        trace_reason="nothing was run",
-        refusals=tuple(str(reason) for reason in reasons),
-    )
 
 
 def settle(
@@ -68,7 +59,7 @@ def settle(
     if report.started is None:
         reason = report.failed.reason if report.failed else "the sandbox's warden died before the command started"
         hint = report.failed.hint if report.failed else ""
-        return not_started(SandboxError(reason, hint=hint))
+        return verdict.not_started(SandboxError(reason, hint=hint))
     observer = report.started.observer
     finished = report.finished
     trace: Trace = "none" if observer == "none" else "complete"
@@ -81,10 +72,10 @@ def settle(
     own, signalled = _own(status, finished.exec_errno if finished else 0)
     timed_out = bool(finished and finished.timed_out)
     after = dataclasses.replace(after, explained=timed_out or own is None or own >= _CANNOT_EXECUTE)
-    verdict = exit_code(own, violations, trace, timed_out=timed_out)
+    code = verdict.exit_code(own, violations, trace, timed_out=timed_out)
     return RunResult(
         sandboxed=True,
-        exit_code=verdict,
+        exit_code=code,
         command_exit_code=own,
         signal=signalled,
         timed_out=timed_out,
@@ -103,31 +94,12 @@ def settle(
             processes="weaker" if nested else "full",
         ),
         violations=violations,
-        hints=(*unseen(own, trace, why), *(judge.hints(after) if verdict else ())),
-        fix=judge.fix(survived=own == 0) if verdict else None,
+        hints=(*verdict.unseen(own, trace, why), *(judge.hints(after) if code else ())),
+        fix=judge.fix(survived=own == 0) if code else None,
         refusals=() if own is not None else ("the sandbox died while the command ran",),
         stdout=report.stdout,
         stderr=report.stderr,
     )
-
-
-def exit_code(own: int | None, violations: tuple[Violation, ...], trace: Trace, *, timed_out: bool) -> int:
-    """The run's exit code; `own` is the command's, `None` where its end was not seen.
-
-    A pass needs a command that ended with 0, no violation and a complete trace, unless no trace was asked for.
-    """
-    if timed_out:
-        return TIMED_OUT
-    if own == 0 and (violations or trace == "partial"):
-        return 1
-    return NOT_STARTED if own is None else own
-
-
-def unseen(own: int | None, trace: Trace, why: str) -> tuple[Hint, ...]:
-    """What there is to say of a command that passed while not all it did was seen."""
-    if own != 0 or trace != "partial":
-        return ()
-    return (Hint(line=f"the command passed, but not all it did was seen: {why}"),)
 
 
 def _own(status: int | None, exec_errno: int) -> tuple[int | None, str | None]:
@@ -136,15 +108,4 @@ def _own(status: int | None, exec_errno: int) -> tuple[int | None, str | None]:
         return None, None
     if exec_errno:
         return (_NOT_FOUND if exec_errno == _ENOENT else _CANNOT_EXECUTE), None
-    return own_status(status)
-
-
-def own_status(status: int) -> tuple[int, str | None]:
-    """A wait status as a shell says it, and the signal that ended the command."""
-    code = os.waitstatus_to_exitcode(status)
-    if code >= 0:
-        return code, None
-    try:
-        return 128 - code, signal.Signals(-code).name
-    except ValueError:  # a real-time signal
-        return 128 - code, f"SIG{-code}"
+    return verdict.own_status(status)

@@ -203,7 +203,7 @@ def _build(
     shown = _hand_over(link, device, mask) if masked and isinstance(device, int) else None
     stops = b""
     if spec.observer == "strace":
-        from sandbox.linux.observe import strace_process
+        from sandbox.linux.strace import strace_process
 
         stops = strace_process.traced()
     # before everything becomes read-only

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import NotStarted
 from sandbox.contract.results import Protections, RunResult
-from sandbox.run import settle as outcome
+from sandbox.run import verdict as run_verdict
 
 if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig
@@ -38,11 +38,11 @@ def settle(
         missing: why not every denial was heard of; empty when all were.
     """
     if not ended.started or ended.status is None:
-        return outcome.not_started(NotStarted(ended.refused or "the command was not started"))
+        return run_verdict.not_started(NotStarted(ended.refused or "the command was not started"))
     trace: Trace = "none" if not observed else "partial" if missing else "complete"
     why = missing if observed else "no observer was asked for"
-    own, signalled = outcome.own_status(ended.status)
-    verdict = outcome.exit_code(own, violations, trace, timed_out=ended.timed_out)
+    own, signalled = run_verdict.own_status(ended.status)
+    verdict = run_verdict.exit_code(own, violations, trace, timed_out=ended.timed_out)
     return RunResult(
         sandboxed=True,
         exit_code=verdict,
@@ -64,7 +64,7 @@ def settle(
             observer="weaker" if observed else "off",
         ),
         violations=violations,
-        hints=(*outcome.unseen(own, trace, why), *(judge.files.hints(after) if verdict else ())),
+        hints=(*run_verdict.unseen(own, trace, why), *(judge.files.hints(after) if verdict else ())),
         fix=judge.files.fix(survived=own == 0) if verdict else None,
         stdout=ended.stdout,
         stderr=ended.stderr,
