@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vxconf.version import VERSION
+
 if TYPE_CHECKING:
     from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity
     from vxconf.workspace.references import Unknown
@@ -26,7 +28,7 @@ __all__ = [
     "load",
 ]
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _HOMES = {
     "Diagnostic": "vxconf.diagnostics.diagnostic",

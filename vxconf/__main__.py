@@ -32,7 +32,7 @@ def main(words: list[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         # whoever read us has gone
-        from vxconf.cli import discard
+        from vxconf.cli.console import discard
 
         discard()
         return 141
@@ -55,8 +55,9 @@ def program() -> Never:
 
 
 def _carry_out(words: list[str]) -> int:
-    from vxconf.cli import USAGE, Unwritten, UsageError, discard, dispatch, err, flush
     from vxconf.cli.arguments import check_arguments
+    from vxconf.cli.console import USAGE, Unwritten, UsageError, discard, err, flush
+    from vxconf.cli.dispatch import dispatch
 
     try:
         arguments = check_arguments(words)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from vxconf import __version__
-from vxconf.cli import dispatch, out
 from vxconf.cli.arguments import COMMANDS, DIRECTORY, Arguments, Command, Option, Positional
+from vxconf.cli.console import out
+from vxconf.cli.dispatch import dispatch
+from vxconf.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +51,7 @@ def build(passed_on: list[str] | None = None) -> typer.Typer:
 
     def top(context: typer.Context, C: Any = None, version: Any = False) -> None:  # noqa: N803
         if version:
-            out(f"vxconf {__version__}\n")
+            out(f"vxconf {VERSION}\n")
             raise typer.Exit
         context.obj = C
 

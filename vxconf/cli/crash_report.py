@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from vxconf import __version__
+from vxconf.version import VERSION
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def write_down(fault: BaseException) -> Path | None:
         The report, `None` where none can be kept.
     """
     text = (
-        f"vxconf {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+        f"vxconf {VERSION}, Python {platform.python_version()}, {platform.platform()}\n"
         f"{''.join(traceback.format_exception(fault))}"
     )
     try:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from sandbox.machine.ask_facts import home_directory
-from vxconf.cli import UsageError
+from vxconf.cli.console import UsageError
 from vxconf.workspace.projects import TooManyDirectories
 from vxconf.workspace.references import Unknown
 from vxconf.workspace.root import RootFinder

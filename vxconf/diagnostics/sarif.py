@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from vxconf import __version__
 from vxconf.diagnostics.diagnostic import CODES
+from vxconf.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ def sarif(diagnostics: Sequence[Diagnostic], *, base: str) -> dict[str, Any]:
                 "tool": {
                     "driver": {
                         "name": "vxconf",
-                        "version": __version__,
+                        "version": VERSION,
                         "rules": [_rule(CODES[code]) for code in used],
                     }
                 },

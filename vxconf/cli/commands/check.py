@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from sandbox.machine.ask_facts import home_directory
-from vxconf.cli import FOUND, OK, UsageError, err, is_coloured, out
+from vxconf.cli.console import FOUND, OK, UsageError, err, is_coloured, out
 from vxconf.cli.workers import shared
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity
 from vxconf.workspace.check_files import PLATFORMS, check_project, workspace_diagnostics

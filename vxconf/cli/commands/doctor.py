@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 import sandbox
-from vxconf.cli import FOUND, OK, out
+from vxconf.cli.console import FOUND, OK, out
 from vxconf.diagnostics.render import printable
 
 if TYPE_CHECKING:

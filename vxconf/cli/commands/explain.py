@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from sandbox.base import paths
-from vxconf.cli import FOUND, OK, is_coloured, out
+from vxconf.cli.console import FOUND, OK, is_coloured, out
 from vxconf.cli.find_task import find_task, rendered
 from vxconf.diagnostics import render
 from vxconf.explain import explain_grants, explain_network, explain_text, why
@@ -150,7 +150,7 @@ def _meant(task: Task, target: str) -> tuple[str | None, bool]:
 def _mechanism(what: Explained | None) -> dict[str, Any]:
     linux: dict[str, list[str]] = {"operations": [], "argv": [], "filter": [], "listeners": []}
     if what is not None and what.linux and what.judged.plan is not None:
-        from vxconf.explain.mechanism import argv, filter_lines
+        from sandbox.session.mechanism import argv, filter_lines
 
         linux = {"operations": list(what.judged.plan.describe()), "argv": argv(), "filter": filter_lines()}
         linux["listeners"] = explain_network.listeners(what.network.config)

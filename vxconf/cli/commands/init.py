@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from vxconf.cli import FOUND, OK, err, out
+from vxconf.cli.console import FOUND, OK, err, out
 from vxconf.workspace.root import CONFIG_NAMES
 
 if TYPE_CHECKING:

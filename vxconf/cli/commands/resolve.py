@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, cast
 
 from sandbox.wire.config_json import to_json
-from vxconf.cli import FOUND, OK, err, is_coloured, out
+from vxconf.cli.console import FOUND, OK, err, is_coloured, out
 from vxconf.cli.find_task import find_task, rendered
 from vxconf.workspace.task import Refused
 

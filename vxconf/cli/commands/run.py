@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from sandbox.contract.results import RunResult
-from vxconf.cli import NOT_RUN, UsageError, err, is_coloured, out
+from vxconf.cli.console import NOT_RUN, UsageError, err, is_coloured, out
 from vxconf.cli.find_task import find_task, rendered
 from vxconf.cli.signals import forwarded
 from vxconf.diagnostics.render import as_dict as diagnostic_as_dict

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from vxconf.cli import err, out
+from vxconf.cli.console import err, out
 from vxconf.run.apply_fix import Change, Unfixed, apply
 from vxconf.run.report import as_dict, changed, report
 

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from vxconf.cli import FOUND, NOT_RUN, OK, UsageError, err, is_coloured, out
+from vxconf.cli.console import FOUND, NOT_RUN, OK, UsageError, err, is_coloured, out
 from vxconf.cli.find_task import rendered, task_of, workspace_here
 from vxconf.cli.signals import forwarded
 from vxconf.diagnostics.render import as_dict as diagnostic_as_dict

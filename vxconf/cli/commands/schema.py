@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vxconf.cli import OK, out
+from vxconf.cli.console import OK, out
 from vxconf.schema import schema_files
 
 if TYPE_CHECKING:
