@@ -20,7 +20,7 @@ from sandbox.linux.strace.trace_parser import Parser
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.bench.arguments import arguments
 from tests.support.traces import PROJECT
-from tests.unit.sandbox.linux.test_traces import CASES, Host
+from tests.unit.sandbox.linux.strace.test_traces_golden import CASES, Host
 
 #: Run inside; prints the seconds of its own loop, without the start of its interpreter.
 _PROGRAM = """

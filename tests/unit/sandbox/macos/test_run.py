@@ -17,6 +17,7 @@ import sandbox
 from sandbox.contract.config import Ignore
 from sandbox.macos import system_tools
 from sandbox.macos.run import MacRun
+from tests.conftest import REPOSITORY
 from tests.support.fake_mac import FakeMac, Sessionless, mac_request
 from tests.support.seatbelt import Profile
 
@@ -206,14 +207,12 @@ def test_no_linux_room_is_needed_on_macos(mac: FakeMac, project: Path) -> None:
         "import sys; from pathlib import Path\n"
         "from tests.support.fake_mac import FakeMac, mac_request\n"
         "from sandbox.macos import system_tools; import sandbox\n"
-        f"mac = FakeMac(Path({str(mac.state)!r})); tools.SYSTEM = mac.tools\n"
+        f"mac = FakeMac(Path({str(mac.state)!r})); system_tools.SYSTEM = mac.tools\n"
         f"project = Path({str(project)!r})\n"
         "request = mac_request(project, project.parents[1] / 'temp', workspace=project.parent, pty=True)\n"
         "with sandbox.Session() as session:\n"
         "    assert session.run(request, command='true').exit_code == 0\n"
         "print([name for name in sys.modules if name.startswith('sandbox.linux')])\n"
     )
-    done = subprocess.run(
-        (sys.executable, "-c", program), capture_output=True, text=True, check=False, cwd=Path(__file__).parents[4]
-    )
+    done = subprocess.run((sys.executable, "-c", program), capture_output=True, text=True, check=False, cwd=REPOSITORY)
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from sandbox.base.host_patterns import Pattern, PatternRefused, canonical_name, check_pattern
+from tests.conftest import REPOSITORY
 
 BOTH = [
     ("example.org", "example.org"),
@@ -109,6 +110,5 @@ def test_the_grammar_needs_no_socket() -> None:
 
 
 def _root() -> str:
-    from pathlib import Path
 
-    return str(Path(__file__).resolve().parents[3])
+    return str(REPOSITORY)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,8 +10,9 @@ from hypothesis import strategies as st
 
 from sandbox.contract.intents import Intent
 from sandbox.macos.denial_log import LINE_LIMIT, Denial, Lines, predicate
+from tests.conftest import REPOSITORY
 
-RECORDED = (Path(__file__).parents[4] / "fixtures" / "seatbelt" / "session.ndjson").read_bytes()
+RECORDED = (REPOSITORY / "fixtures" / "seatbelt" / "session.ndjson").read_bytes()
 SHOP = "/Users/mel/ws/apps/shop"
 EXPECTED = [
     ("cat", "file-read-data", "/private/etc/hosts", "begin"),

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -11,8 +10,9 @@ import pytest
 from sandbox.contract.config import Ignore, ResolvedSandboxConfig
 from sandbox.contract.errors import RequestRefused
 from sandbox.wire.config_json import from_dict, from_json, to_dict, to_json
+from tests.conftest import REPOSITORY
 
-SCHEMA = Path(__file__).resolve().parents[3] / "schema" / "resolved.schema.json"
+SCHEMA = REPOSITORY / "schema" / "resolved.schema.json"
 
 FULL = ResolvedSandboxConfig(
     platform="linux",

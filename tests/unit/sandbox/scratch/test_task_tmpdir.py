@@ -22,7 +22,7 @@ _DIES = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 from sandbox.scratch import task_tmpdir
-made = temporary.make(sys.argv[2])
+made = task_tmpdir.make(sys.argv[2])
 open(made.path + "/file", "w").close()
 if sys.argv[3] == "locked up":
     os.mkdir(made.path + "/inner")

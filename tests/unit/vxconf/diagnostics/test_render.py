@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from tests.conftest import REPOSITORY
 from vxconf.diagnostics import render
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity
 from vxconf.diagnostics.sarif import sarif
 
-_SCHEMA = json.loads((Path(__file__).parents[2] / "data" / "sarif-2.1.0.schema.json").read_text())
+_SCHEMA = json.loads((REPOSITORY / "tests" / "data" / "sarif-2.1.0.schema.json").read_text())
 
 
 _PLACE = Place(14, 12, 14, 30)

@@ -6,17 +6,16 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
+from tests.conftest import REPOSITORY
 from tests.support.configs import judge
 from vxconf.diagnostics.codes import CODES, Severity, Stage
 from vxconf.document.parse import parse
 from vxconf.schema import generate
 from vxconf.validate.validate import validate_workspace
 
-REPOSITORY = Path(__file__).resolve().parents[3]
 _BLOCK = re.compile(r"^```(?P<language>toml|json|jsonc)(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 #: Tables only a task file has at its top; a block with none of them is about another file.
 _OURS = {"tasks", "name", "$schema"}

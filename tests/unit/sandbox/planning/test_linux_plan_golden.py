@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sandbox.contract.errors import RequestRefused
 from sandbox.planning.operations import shown
+from tests.conftest import REPOSITORY
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import planned
 
-PLANS = Path(__file__).resolve().parents[3] / "fixtures" / "plans"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLANS = REPOSITORY / "fixtures" / "plans"
 CASES = sorted(PLANS.glob("*.json"))
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,12 +20,15 @@ from sandbox.planning.macos.plan_of_request import plan
 from sandbox.planning.macos.profile_text import text
 from sandbox.request import credentials
 from sandbox.request.build import Request, build
-from tests.conftest import WORKSPACES, copy_workspace
+from tests.conftest import REPOSITORY, WORKSPACES, copy_workspace
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import FACTS
 from tests.support.seatbelt import Profile
 
-FIXTURES = Path(__file__).resolve().parents[4] / "fixtures"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIXTURES = REPOSITORY / "fixtures"
 PLANS = sorted((FIXTURES / "plans").glob("*.json"))
 GOLDEN = FIXTURES / "profiles"
 _UPDATE = os.environ.get("UPDATE_GOLDEN") == "1"
