@@ -13,7 +13,7 @@ _LONGEST = 64
 _BUDGET = 20_000
 
 
-class Nearest:
+class NearestNames:
     """Finds the nearest of some names, for as many questions as its budget lasts."""
 
     def __init__(self, names: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sandbox.judge.denial import Denial
 
 
-class Silence:
+class IgnoredDenials:
     """The `ignore` lists of one task; a list silences its own kind alone."""
 
     def __init__(self, ignore: Ignore, boundary: Boundary) -> None:

@@ -12,8 +12,8 @@ from sandbox.judge.collected import Collected, Denied
 from sandbox.judge.denial import Denial, answer, denied, looked_past_a_wall
 from sandbox.judge.fix import fix
 from sandbox.judge.hints.hints import hints
-from sandbox.judge.ignore import Silence
-from sandbox.judge.network_denials import Connections
+from sandbox.judge.ignore import IgnoredDenials
+from sandbox.judge.network_denials import NetworkDenials
 from sandbox.judge.remedy_class import classify
 from sandbox.judge.spelling import shown
 from sandbox.planning.operations import Bind
@@ -39,8 +39,8 @@ class Judge:
 
     def __init__(self, boundary: Boundary, *, ignore: Ignore | None = None) -> None:
         self._boundary = boundary
-        self._silence = Silence(ignore or Ignore(), boundary)
-        self._connections = Connections(boundary, (ignore or Ignore()).network)
+        self._silence = IgnoredDenials(ignore or Ignore(), boundary)
+        self._connections = NetworkDenials(boundary, (ignore or Ignore()).network)
         self._judged: set[tuple[str, Intent, str, bool]] = set()
         self._reported: set[tuple[str, Denial, str]] = set()
         self._staged: set[str] = set()

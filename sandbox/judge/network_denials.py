@@ -11,7 +11,7 @@ from sandbox.base.host_patterns import PatternRefused, check_pattern, is_address
 from sandbox.contract.config import Ignore
 from sandbox.contract.results import Fix, Hint, Violation
 from sandbox.judge import spelling
-from sandbox.judge.ignore import Silence
+from sandbox.judge.ignore import IgnoredDenials
 from sandbox.proxy.policy import address_guard
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
 
@@ -32,13 +32,13 @@ _METADATA = frozenset(
 )
 
 
-class Connections:
+class NetworkDenials:
     """Judges the refused connections of one attempt; none of them has a place in the report boundary."""
 
     def __init__(self, boundary: Boundary, ignored: tuple[str, ...]) -> None:
         self._boundary = boundary
         self._ignored = [re.compile(_regex(entry)) for text in ignored for entry in globs.expand_braces(text)]
-        self._silence = Silence(Ignore(read=ignored), boundary)
+        self._silence = IgnoredDenials(Ignore(read=ignored), boundary)
         self._told: set[str] = set()
         self._hosts: list[tuple[str, str]] = []
         self._sockets: list[str] = []

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sandbox.planning.name_grants import Granted
+from sandbox.planning.name_grants import GrantedNames
 from sandbox.planning.operations import Bind, Operation, Origin
 from sandbox.proxy.policy.policy import Policy
-from sandbox.request.protected_names import Executed
+from sandbox.request.protected_names import ProtectedNames
 
 if TYPE_CHECKING:
     import socket
@@ -98,8 +98,8 @@ class Spec:
     tracer: str = ""
     timeout: float | None = None
     grace: float = 5.0
-    executed: Executed = field(default_factory=Executed)
-    granted: Granted = field(default_factory=Granted)
+    executed: ProtectedNames = field(default_factory=ProtectedNames)
+    granted: GrantedNames = field(default_factory=GrantedNames)
     held: Plan | None = None
     staging: str = ""
     network: Policy = field(default_factory=Policy)
@@ -117,7 +117,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class SeenAccesses:
     """Calls observed since the last such message, each distinct one once."""
 
     accesses: tuple[Access, ...]
@@ -171,7 +171,7 @@ class Signal:
     number: int
 
 
-Message = Started | Seen | Failed | Finished | Signal | Spec
+Message = Started | SeenAccesses | Failed | Finished | Signal | Spec
 
 
 #: An operation as plain values: its class's name, path, the origin's two, the rest.

@@ -14,7 +14,7 @@ UNMASK = (
 
 
 @dataclass(slots=True)
-class Machine:
+class LearnedFacts:
     """What it turned out not to give.
 
     Attributes:

@@ -23,13 +23,13 @@ _SETTINGS = (
     ),
 )
 APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
-#: The files whose text `Said.settings` holds.
+#: The files whose text `NamespaceFacts.settings` holds.
 SETTINGS = (*(path for path, *_ in _SETTINGS), APPARMOR)
 _BY_ROOT_TOO = "/proc/sys/user/max_user_namespaces"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class NamespaceFacts:
     """What was asked of the machine.
 
     Attributes:
@@ -53,7 +53,7 @@ class Said:
     capabilities: int = 0
 
 
-def refusal(said: Said) -> tuple[str, str]:
+def refusal(said: NamespaceFacts) -> tuple[str, str]:
     """Why bubblewrap gets no user namespace it can build in, and what to do; empty where nothing is known."""
     for path, bad, cause, setting in _SETTINGS:
         if said.settings.get(path) == bad and (said.user != 0 or path == _BY_ROOT_TOO):
@@ -83,7 +83,7 @@ _WITHOUT_SETFCAP = (
 )
 
 
-def _by_a_module(said: Said) -> tuple[str, str]:
+def _by_a_module(said: NamespaceFacts) -> tuple[str, str]:
     # a filter answers the call that makes one; what is refused in one that was made is a module's doing first
     if said.filtered and said.made:
         return _FILTER

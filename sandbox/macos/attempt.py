@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sandbox.macos import pty as leading
 from sandbox.macos.system_tools import NESTED_WORDS
 from sandbox.terminal import terminal_relay
-from sandbox.terminal.output_stream import Stream
+from sandbox.terminal.output_stream import OutputStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ class Usage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class EndedCommand:
     """What became of it.
 
     Attributes:
@@ -64,7 +64,7 @@ class Ended:
         return self.status is not None and not self.refused
 
 
-class Attempt:
+class MacAttempt:
     """One command.
 
     Args:
@@ -86,8 +86,8 @@ class Attempt:
         environment: Mapping[str, str],
         cwd: str,
         stdin: int | bytes | None,
-        stdout: Stream | int,
-        stderr: Stream | int,
+        stdout: OutputStream | int,
+        stderr: OutputStream | int,
         timeout: float | None,
         grace: float,
         on_start: Callable[[int], object] | None,
@@ -104,7 +104,7 @@ class Attempt:
         self._on_start = on_start
         self._pty = pty
         self._caller = caller
-        self._terminal: terminal_relay.Terminal | None = None
+        self._terminal: terminal_relay.TerminalRelay | None = None
         self._lock = threading.RLock()
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
@@ -127,14 +127,14 @@ class Attempt:
             for group in {front} if number in terminal_relay.FROM_THE_KEYBOARD else {own, front}:
                 self._send(group, number)
 
-    def run(self) -> Ended:
+    def run(self) -> EndedCommand:
         """Run to the end, and end what is left of its group."""
         began = time.monotonic()
         with contextlib.ExitStack() as stack:
             start = self._on_a_terminal(stack) if self._pty else self._on_streams(stack)
             with self._lock:
                 if self._stopped:
-                    return Ended(status=None, refused="the run was stopped before the command started")
+                    return EndedCommand(status=None, refused="the run was stopped before the command started")
                 process = start()
                 self._process = process
             for pipe in (process.stdout, process.stderr):
@@ -163,7 +163,7 @@ class Attempt:
 
     def _on_a_terminal(self, stack: contextlib.ExitStack) -> Callable[[], subprocess.Popen[bytes]]:
         master, slave = leading.ends(self._caller, self._stdin)
-        terminal = terminal_relay.Terminal(
+        terminal = terminal_relay.TerminalRelay(
             stdin=self._stdin,
             out=self._streams[0],
             caller=self._caller,
@@ -185,7 +185,7 @@ class Attempt:
             start_new_session=True,
         )
 
-    def _pumped(self, process: subprocess.Popen[bytes], began: float) -> Ended:
+    def _pumped(self, process: subprocess.Popen[bytes], began: float) -> EndedCommand:
         reading, writing = os.pipe()
         reaped: list[tuple[int, Usage]] = []
         waiter = threading.Thread(target=self._wait, args=(process, writing, reaped), name="vx-wait", daemon=True)
@@ -199,9 +199,9 @@ class Attempt:
             waiter.join()
             os.close(reading)
         status, usage = reaped[0]
-        kept = [one.kept() if isinstance(one, Stream) else b"" for one in self._streams]
-        tails = [one.tail() if isinstance(one, Stream) else b"" for one in self._streams]
-        return Ended(
+        kept = [one.kept() if isinstance(one, OutputStream) else b"" for one in self._streams]
+        tails = [one.tail() if isinstance(one, OutputStream) else b"" for one in self._streams]
+        return EndedCommand(
             status=status,
             refused=_refused(status, b"", tails[0]) if self._pty else _refused(status, *tails),
             timed_out=timed_out,
@@ -296,7 +296,7 @@ class _TimeLeft:
 
 def _moved(key: selectors.SelectorKey, events: int) -> bool:
     """Take what is there; false at the end of a pipe."""
-    if isinstance(key.data, terminal_relay.Terminal):
+    if isinstance(key.data, terminal_relay.TerminalRelay):
         return key.data.ready(key.fd, events)
     chunk = os.read(key.fd, _CHUNK)
     if chunk:

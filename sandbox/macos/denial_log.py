@@ -52,7 +52,7 @@ _INTENTS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Denial:
+class LoggedDenial:
     """One refusal as the log has it.
 
     Attributes:
@@ -77,7 +77,7 @@ class Denial:
         return Intent.WRITE if self.operation.startswith("file-") else None
 
 
-def denial(message: str, tag: str) -> tuple[Denial, str] | None:
+def denial(message: str, tag: str) -> tuple[LoggedDenial, str] | None:
     """The refusal a message tells of, and the word after the tag that says whose it is: empty for the task's own.
 
     `None` for any other message, one of another run, and what nobody needs to hear.
@@ -92,8 +92,8 @@ def denial(message: str, tag: str) -> tuple[Denial, str] | None:
     return _denial(found), word[1] or ""
 
 
-def _denial(found: re.Match[str]) -> Denial:
-    return Denial(
+def _denial(found: re.Match[str]) -> LoggedDenial:
+    return LoggedDenial(
         process=found["process"],
         pid=int(found["pid"]),
         operation=found["operation"],
@@ -107,7 +107,7 @@ def predicate(tag: str) -> str:
 
 
 @dataclass(slots=True)
-class Lines:
+class LogLines:
     """Records out of what the log writes, however it was cut.
 
     Attributes:
@@ -117,7 +117,7 @@ class Lines:
     tag: str
     _rest: bytearray = field(default_factory=bytearray)
 
-    def feed(self, data: bytes) -> Iterator[tuple[Denial, str]]:
+    def feed(self, data: bytes) -> Iterator[tuple[LoggedDenial, str]]:
         """Every denial that `data` completes, each with the word after the tag."""
         self._rest += data
         *lines, rest = self._rest.split(b"\n")
@@ -127,7 +127,7 @@ class Lines:
             if found is not None:
                 yield found
 
-    def _record(self, line: bytes) -> tuple[Denial, str] | None:
+    def _record(self, line: bytes) -> tuple[LoggedDenial, str] | None:
         # the first line says what is filtered, and is no JSON
         if not line.startswith(b"{") or len(line) > LINE_LIMIT:
             return None

@@ -12,7 +12,7 @@ from sandbox.base import globs
 from sandbox.contract.config import Reach
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Violation
-from sandbox.judge.ignore import Silence
+from sandbox.judge.ignore import IgnoredDenials
 from sandbox.judge.judge import Judge
 from sandbox.judge.spelling import shown
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig
     from sandbox.contract.results import ViolationKind
     from sandbox.judge.boundary import Boundary
-    from sandbox.macos.denial_log import Denial
+    from sandbox.macos.denial_log import LoggedDenial
 
 _ERRNO = "EPERM"
 _SYSTEM = frozenset({"system-info", "sysctl-read"})
 _OUTBOUND = "network-outbound"
 
 
-class MacJudge:
+class LogJudge:
     """Judges the denials of one attempt.
 
     Args:
@@ -41,13 +41,13 @@ class MacJudge:
     def __init__(self, boundary: Boundary, config: ResolvedSandboxConfig) -> None:
         self.files = Judge(boundary, ignore=config.ignore)
         self._boundary = boundary
-        self._silence = Silence(config.ignore, boundary)
+        self._silence = IgnoredDenials(config.ignore, boundary)
         self._quiet = globs.matcher(config.ignore.system_info)
         # a runtime with sockets of both kinds dials ::ffff:127.0.0.1 first, which no rule can name, then 127.0.0.1
         self._retries = bool(config.local_binding) or config.network is not None
         self._told: set[tuple[str, str]] = set()
 
-    def take(self, found: Denial) -> Violation | None:
+    def take(self, found: LoggedDenial) -> Violation | None:
         """The violation a denial is, `None` when it is none or was told before."""
         intent = found.intent
         if intent is not None and found.target.startswith("/"):
@@ -62,7 +62,7 @@ class MacJudge:
         """The violation it is that the task's own front refused `host:port`."""
         return self.files.take(_dial(target, "", reason))
 
-    def _file(self, found: Denial, intent: Intent) -> Violation | None:
+    def _file(self, found: LoggedDenial, intent: Intent) -> Violation | None:
         boundary = self._boundary
         path = boundary.canonical(found.target.rstrip("/") or "/")
         access = Access(
@@ -89,7 +89,7 @@ class MacJudge:
             return None
         return self._plain(found, kind, path)
 
-    def _network(self, found: Denial) -> Violation | None:
+    def _network(self, found: LoggedDenial) -> Violation | None:
         if not found.target:
             return None if self._retries else self._plain(found, "network")
         if found.target.startswith("/"):
@@ -98,7 +98,7 @@ class MacJudge:
             return self.files.take(_dial(found.target, "", "no rule of the profile allows it"))
         return self._plain(found, "network")
 
-    def _plain(self, found: Denial, kind: ViolationKind, path: str = "") -> Violation | None:
+    def _plain(self, found: LoggedDenial, kind: ViolationKind, path: str = "") -> Violation | None:
         if (found.operation, found.target) in self._told:
             return None
         self._told.add((found.operation, found.target))

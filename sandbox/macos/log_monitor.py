@@ -13,15 +13,15 @@ import threading
 import time
 from typing import TYPE_CHECKING, Self
 
-from sandbox.macos.denial_log import Lines, predicate
+from sandbox.macos.denial_log import LogLines, predicate
 from sandbox.planning.macos.profile_text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from sandbox.macos.denial_log import Denial
-    from sandbox.macos.system_tools import Tools
+    from sandbox.macos.denial_log import LoggedDenial
+    from sandbox.macos.system_tools import SystemTools
 
 _CHUNK = 65536
 _START_SECONDS = 10.0
@@ -31,7 +31,7 @@ _AGAIN_SECONDS = 0.25
 _KNOCKED = "/private/etc/hosts"
 
 
-class Monitor:
+class LogMonitor:
     """The log of one run.
 
     Args:
@@ -40,7 +40,7 @@ class Monitor:
         hear: called with each denial, in another thread.
     """
 
-    def __init__(self, tools: Tools, tag: str, hear: Callable[[Denial], object]) -> None:
+    def __init__(self, tools: SystemTools, tag: str, hear: Callable[[LoggedDenial], object]) -> None:
         self._tools = tools
         self._tag = tag
         self._hear = hear
@@ -118,7 +118,7 @@ class Monitor:
         return False
 
     def _listen(self, stream: subprocess.Popen[bytes]) -> None:
-        lines = Lines(self._tag)
+        lines = LogLines(self._tag)
         assert stream.stdout is not None  # noqa: S101  it was asked for
         while data := os.read(stream.stdout.fileno(), _CHUNK):
             for found, word in lines.feed(data):

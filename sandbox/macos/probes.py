@@ -12,7 +12,7 @@ from sandbox.macos import system_tools
 from sandbox.scratch import task_tmpdir
 
 
-class Found(NamedTuple):
+class ProbedTool(NamedTuple):
     """One thing asked; `cause` and `fix` are empty where it is as it should be."""
 
     name: str
@@ -21,11 +21,11 @@ class Found(NamedTuple):
     fix: str = ""
 
 
-def found() -> tuple[Found, ...]:
+def found() -> tuple[ProbedTool, ...]:
     """Everything a run needs, in the order it needs it."""
     system = system_tools.SYSTEM
     return (
-        Found("macOS", platform.mac_ver()[0] or platform.system()),
+        ProbedTool("macOS", platform.mac_ver()[0] or platform.system()),
         _program("sandbox-exec", system.sandbox_exec, "no task can be walled in without it"),
         _nested(system),
         _program("log", system.log, "a task's denials are not heard of without it, so none passes"),
@@ -33,24 +33,24 @@ def found() -> tuple[Found, ...]:
     )
 
 
-def _program(name: str, path: str, cause: str) -> Found:
+def _program(name: str, path: str, cause: str) -> ProbedTool:
     if os.access(path, os.X_OK):
-        return Found(name, path)
-    return Found(name, "absent", cause, f"restore {path}, which is a part of macOS")
+        return ProbedTool(name, path)
+    return ProbedTool(name, "absent", cause, f"restore {path}, which is a part of macOS")
 
 
-def _nested(system: system_tools.Tools) -> Found:
+def _nested(system: system_tools.SystemTools) -> ProbedTool:
     try:
         system_tools.check(system)
     except SandboxError as error:
-        return Found("not sandboxed itself", "a second sandbox was refused", error.message, error.hint)
-    return Found("not sandboxed itself", "a process can be walled in")
+        return ProbedTool("not sandboxed itself", "a second sandbox was refused", error.message, error.hint)
+    return ProbedTool("not sandboxed itself", "a process can be walled in")
 
 
-def _temporary() -> Found:
+def _temporary() -> ProbedTool:
     root = host_facts().temp_root
     try:
         task_tmpdir.make(root).remove()
     except SandboxError as error:
-        return Found("temporary", root, error.message, error.hint)
-    return Found("temporary", root)
+        return ProbedTool("temporary", root, error.message, error.hint)
+    return ProbedTool("temporary", root)

@@ -34,7 +34,7 @@ _CHUNK = 65536
 _SETTLE_SECONDS = 30.0
 
 
-class Front:
+class MacProxyHandle:
     """The front of one task.
 
     Args:
@@ -180,9 +180,9 @@ class Front:
 
 
 @contextlib.contextmanager
-def opened(policy: Policy) -> Iterator[Front]:
+def opened(policy: Policy) -> Iterator[MacProxyHandle]:
     """The front of one task, closed at the end."""
-    front = Front(policy)
+    front = MacProxyHandle(policy)
     try:
         yield front
     finally:

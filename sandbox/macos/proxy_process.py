@@ -16,9 +16,9 @@ import sys
 import traceback
 
 from sandbox.proxy.io import getifaddrs
-from sandbox.proxy.io.event_loop import Loop
+from sandbox.proxy.io.event_loop import EventLoop
 from sandbox.proxy.io.event_poller import Levels
-from sandbox.proxy.proxy import Front
+from sandbox.proxy.proxy import Proxy
 
 _INPUT, _OUTPUT = 0, 1
 #: Descriptors a Mac lets a process have (OPEN_MAX), where it names no limit.
@@ -33,8 +33,8 @@ def main() -> None:
     _have_descriptors()
     listeners = [socket.socket(fileno=int(text)) for text in sys.argv[1:]]
     http, socks = (int(listener.getsockname()[1]) for listener in listeners)
-    loop = Loop(Levels())
-    front = Front(
+    loop = EventLoop(Levels())
+    front = Proxy(
         loop,
         policy,
         listen=lambda _places: [],
@@ -85,7 +85,7 @@ def _failed(error: Exception) -> None:
     _say("missed", f"the network's front failed: {type(error).__name__}: {error}"[:_LONGEST])
 
 
-async def _hear(loop: Loop) -> None:
+async def _hear(loop: EventLoop) -> None:
     """Until the task has ended, or whoever ran it is gone."""
     os.set_blocking(_INPUT, False)
     loop.watch(_INPUT)

@@ -15,25 +15,25 @@ from sandbox.contract.errors import NotStarted, SandboxError
 from sandbox.contract.run_options import GRACE, executable
 from sandbox.machine.ask_facts import Snapshot
 from sandbox.macos import proxy_handle, system_tools
-from sandbox.macos.attempt import Attempt
-from sandbox.macos.log_judge import MacJudge
-from sandbox.macos.log_monitor import Monitor
+from sandbox.macos.attempt import MacAttempt
+from sandbox.macos.log_judge import LogJudge
+from sandbox.macos.log_monitor import LogMonitor
 from sandbox.macos.settle import settle
 from sandbox.planning.macos import plan_of_request, profile_text
 from sandbox.proxy.policy import policy_from_config
 from sandbox.run import gather
 from sandbox.run import verdict as run_verdict
 from sandbox.scratch import make_dirs, task_tmpdir
-from sandbox.terminal.output_stream import Stream
+from sandbox.terminal.output_stream import OutputStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract.results import RunResult, Violation
     from sandbox.contract.run_options import Runner, RunOptions
-    from sandbox.macos.attempt import Ended
-    from sandbox.macos.denial_log import Denial
-    from sandbox.macos.system_tools import Tools
+    from sandbox.macos.attempt import EndedCommand
+    from sandbox.macos.denial_log import LoggedDenial
+    from sandbox.macos.system_tools import SystemTools
     from sandbox.planning.macos.profile_rules import MacPlan
     from sandbox.request.build import Request
 
@@ -52,14 +52,14 @@ class MacRun:
     """
 
     def __init__(
-        self, session: Runner, request: Request, command: str, options: RunOptions, *, system: Tools | None = None
+        self, session: Runner, request: Request, command: str, options: RunOptions, *, system: SystemTools | None = None
     ) -> None:
         self._session = session
         self._request = request
         self._command = " ".join((command, *map(shlex.quote, options.get("args", ()))))
         self._options = options
         self._tools = system or system_tools.SYSTEM
-        self._attempt: Attempt | None = None
+        self._attempt: MacAttempt | None = None
         self._violations: list[Violation] = []
         self._stopped = False
         self._lock = threading.RLock()
@@ -122,7 +122,7 @@ class MacRun:
                 )
             )
             boundary = gather.boundary(self._request, planned, temp=temp, observer=observer, mask=masker(variables))
-            judge = MacJudge(boundary, config)
+            judge = LogJudge(boundary, config)
             front.report(lambda target, reason: self._heard(lambda: judge.connection(target, reason)))
             attempt = self._made(text, variables, cwd)
             made, held = make_dirs.PASSING.make(planned.operations)
@@ -137,10 +137,10 @@ class MacRun:
             finally:
                 held.release()
 
-    def _made(self, text: str, variables: dict[str, str], cwd: str) -> Attempt:
+    def _made(self, text: str, variables: dict[str, str], cwd: str) -> MacAttempt:
         options = self._options
         keep = options.get("capture", True)
-        attempt = Attempt(
+        attempt = MacAttempt(
             command=(self._tools.sandbox_exec, "-p", text, self._tools.shell, "-c", "--", self._command),
             environment=variables,
             cwd=cwd,
@@ -160,24 +160,26 @@ class MacRun:
         return attempt
 
     def _watched(
-        self, attempt: Attempt, observer: str, tag: str, hear: Callable[[Denial], object]
-    ) -> tuple[Ended, str]:
+        self, attempt: MacAttempt, observer: str, tag: str, hear: Callable[[LoggedDenial], object]
+    ) -> tuple[EndedCommand, str]:
         """Run it, and say why not every denial was heard of; empty when all were."""
         if observer == "none":
             return self._run(attempt), ""
-        with Monitor(self._tools, tag, hear) as monitor:
+        with LogMonitor(self._tools, tag, hear) as monitor:
             ended = self._run(attempt)
             monitor.settle()
         return ended, monitor.missing
 
-    def _run(self, attempt: Attempt) -> Ended:
+    def _run(self, attempt: MacAttempt) -> EndedCommand:
         self._session.enter(attempt)
         try:
             return attempt.run()
         finally:
             self._session.leave(attempt)
 
-    def _settled(self, ended: Ended, judge: MacJudge, planned: MacPlan, *, missing: str, observed: bool) -> RunResult:
+    def _settled(
+        self, ended: EndedCommand, judge: LogJudge, planned: MacPlan, *, missing: str, observed: bool
+    ) -> RunResult:
         cwd = self._options.get("cwd") or planned.project
         after = gather.aftermath(cwd, ended.tail)
         return settle(
@@ -202,5 +204,5 @@ class MacRun:
                 hear(violation)
 
 
-def _stream(descriptor: int | None, heard: Callable[[bytes], object] | None, *, keep: bool) -> Stream | int:
-    return Stream(heard, keep) if descriptor is None else descriptor
+def _stream(descriptor: int | None, heard: Callable[[bytes], object] | None, *, keep: bool) -> OutputStream | int:
+    return OutputStream(heard, keep) if descriptor is None else descriptor

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig
     from sandbox.contract.results import Trace, Violation
     from sandbox.judge.aftermath import Aftermath
-    from sandbox.macos.attempt import Ended
-    from sandbox.macos.log_judge import MacJudge
+    from sandbox.macos.attempt import EndedCommand
+    from sandbox.macos.log_judge import LogJudge
 
 
 def settle(
-    ended: Ended,
-    judge: MacJudge,
+    ended: EndedCommand,
+    judge: LogJudge,
     violations: tuple[Violation, ...],
     *,
     after: Aftermath,

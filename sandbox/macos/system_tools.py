@@ -19,7 +19,7 @@ _NOTHING = "(version 1)(allow default)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
+class SystemTools:
     """Absolute paths: nothing is looked for on a PATH, which a task could have written to."""
 
     sandbox_exec: str = "/usr/bin/sandbox-exec"
@@ -30,12 +30,12 @@ class Tools:
 
 
 #: Those of every Mac.
-SYSTEM = Tools()
+SYSTEM = SystemTools()
 
-_ANSWERS: dict[Tools, str] = {}
+_ANSWERS: dict[SystemTools, str] = {}
 
 
-def check(tools: Tools) -> None:
+def check(tools: SystemTools) -> None:
     """See once whether a process can be put behind walls here.
 
     Raises:
@@ -54,7 +54,7 @@ def remedy(cause: str) -> str:
     return "run it on a macOS whose /usr/bin/sandbox-exec works"
 
 
-def _tried(tools: Tools) -> str:
+def _tried(tools: SystemTools) -> str:
     if not os.access(tools.sandbox_exec, os.X_OK):
         return f"{tools.sandbox_exec} is not there"
     try:

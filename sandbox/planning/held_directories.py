@@ -14,7 +14,7 @@ from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal
-from sandbox.planning.name_grants import Granted
+from sandbox.planning.name_grants import GrantedNames
 from sandbox.planning.operations import Name, Names, shown
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import Files
     from sandbox.planning.operation_tree import Tree
     from sandbox.request.build import Request
-    from sandbox.request.protected_names import Executed
+    from sandbox.request.protected_names import ProtectedNames
     from sandbox.request.walls import Wall
 
 
-def hold(request: Request, files: Files, tree: Tree, executed: Executed) -> tuple[Refusal, ...]:
+def hold(request: Request, files: Files, tree: Tree, executed: ProtectedNames) -> tuple[Refusal, ...]:
     """Mark every directory that granted names stand in, or a pattern's hits; why some cannot be held."""
     served = tree.served
-    granted = Granted(served, executed=executed)
+    granted = GrantedNames(served, executed=executed)
     refused: list[Refusal] = []
     for directory, operation in _holders(served, files, granted).items():
         if granted.served(directory):
@@ -43,7 +43,7 @@ def hold(request: Request, files: Files, tree: Tree, executed: Executed) -> tupl
     return tuple(refused)
 
 
-def _holders(served: Iterable[Name | Names], files: Files, granted: Granted) -> dict[str, Name | Names]:
+def _holders(served: Iterable[Name | Names], files: Files, granted: GrantedNames) -> dict[str, Name | Names]:
     """The directories to hold, each with the first grant that needs it."""
     found: dict[str, Name | Names] = {}
     for operation in served:
@@ -56,7 +56,7 @@ def _holders(served: Iterable[Name | Names], files: Files, granted: Granted) -> 
     return found
 
 
-def _of_hits(names: Names, files: Files, granted: Granted) -> Iterator[str]:
+def _of_hits(names: Names, files: Files, granted: GrantedNames) -> Iterator[str]:
     """The directories of what a pattern matches now, as far as no link leads there."""
 
     def walled(path: str) -> bool:

@@ -9,12 +9,12 @@ from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.errors import Refusal, RequestRefused
 from sandbox.planning.held_directories import hold
-from sandbox.planning.name_grants import Granted
+from sandbox.planning.name_grants import GrantedNames
 from sandbox.planning.operation_tree import Tree
 from sandbox.planning.operations import Name, Names, Origin
 from sandbox.planning.plan import Plan
 from sandbox.request import write_grants
-from sandbox.request.protected_names import Executed, existing
+from sandbox.request.protected_names import ProtectedNames, existing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,7 @@ def plan(request: Request, files: Files, *, temp: str | None = None, served: boo
     tree.way(config.project, _PROJECT)
     if temp is not None:
         tree.write(temp, _TEMP, directory=True)
-    judge = write_grants.Judge(
+    judge = write_grants.GrantContext(
         config=config, facts=request.facts, files=files, walls=request.walls, stores=request.stores
     )
     grants, refused = judge.judge()
@@ -125,7 +125,9 @@ def _only_what_starts(files: Files, tree: Tree) -> None:
             tree.read(path, _STARTS)
 
 
-def _write(request: Request, files: Files, tree: Tree, grants: tuple[WriteGrant, ...], *, served: bool) -> Executed:
+def _write(
+    request: Request, files: Files, tree: Tree, grants: tuple[WriteGrant, ...], *, served: bool
+) -> ProtectedNames:
     """Everything that may be written: each grant, but for those another covers."""
     # what packages link to is a place of its own: a pattern that begins around it stays out of it
     kept = {read.path for read in request.reads if files.kind(read.path) is Kind.DIRECTORY}
@@ -143,7 +145,7 @@ def _write(request: Request, files: Files, tree: Tree, grants: tuple[WriteGrant,
             every.append(Names(path=grant.path, pattern=grant.pattern, without=tuple(sorted(without)), origin=origin))
             tree.pattern(every[-1], make=grant.make, instead=grant.instead)
     heads = tuple(dict.fromkeys(one.path for one in every))
-    granted = Granted((*names, *every), executed=Executed(heads=heads, git_config=request.config.git_config))
+    granted = GrantedNames((*names, *every), executed=ProtectedNames(heads=heads, git_config=request.config.git_config))
     bound = []
     for grant in grants:
         if grant.kind not in {"directory", "file"}:
@@ -172,7 +174,7 @@ def _pin(
     *,
     names: tuple[str, ...],
     heads: tuple[str, ...],
-) -> Executed:
+) -> ProtectedNames:
     """Have the names other programs execute stay as they are where the task may write."""
     git_config = request.config.git_config
     roots = tuple(dict.fromkeys((*bound, *names)))
@@ -187,7 +189,7 @@ def _pin(
                 tree.pin(real, Origin(reason=f"other programs execute what {paths.name(path)} says"), below=holder)
     # what is made beside a name may be moved into it, with all that is in there
     heads = tuple(dict.fromkeys((*heads, *map(paths.parent, names))))
-    return Executed(roots=roots, heads=heads, git_config=git_config, kept=kept)
+    return ProtectedNames(roots=roots, heads=heads, git_config=git_config, kept=kept)
 
 
 class _Reads:

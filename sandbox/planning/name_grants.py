@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import globs, paths
 from sandbox.planning.operations import Name, Names
-from sandbox.request.protected_names import Executed
+from sandbox.request.protected_names import ProtectedNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _REMEMBERED = 4096
 
 
-class Granted:
+class GrantedNames:
     """The names a plan serves; it can be pickled, and needs no library where it is used.
 
     Args:
@@ -24,8 +24,8 @@ class Granted:
         executed: names no pattern stands for, whatever it matches.
     """
 
-    def __init__(self, operations: Iterable[Operation] = (), *, executed: Executed | None = None) -> None:
-        self._executed = executed or Executed()
+    def __init__(self, operations: Iterable[Operation] = (), *, executed: ProtectedNames | None = None) -> None:
+        self._executed = executed or ProtectedNames()
         self._held: dict[str, set[str]] = {}
         patterns: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for operation in operations:

@@ -20,7 +20,7 @@ from sandbox.base.host_facts import Kind
 from sandbox.contract import refusal_codes
 from sandbox.contract.config import Reach
 from sandbox.contract.errors import Refusal
-from sandbox.planning.name_grants import Granted
+from sandbox.planning.name_grants import GrantedNames
 from sandbox.planning.operations import (
     Absent,
     Bind,
@@ -38,14 +38,14 @@ from sandbox.planning.operations import (
     Seal,
     Way,
 )
-from sandbox.planning.path_marks import Node, Task, content_of
+from sandbox.planning.path_marks import LayoutStep, MarkedPath, content_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sandbox.base.host_facts import Files
     from sandbox.planning.path_marks import Hide
-    from sandbox.request.protected_names import Executed
+    from sandbox.request.protected_names import ProtectedNames
 
 #: Entries of readable directories a task's patterns of names may have presented.
 PRESENTED_LIMIT = 2_000
@@ -57,15 +57,15 @@ class Tree:
     def __init__(self, files: Files) -> None:
         """Start with the whole root readable."""
         self._files = files
-        self._root = Node()
+        self._root = MarkedPath()
         self._makes: dict[str, Make] = {}
         self._served: list[Name | Names] = []
-        self._granted = Granted()
+        self._granted = GrantedNames()
         self._instead: dict[Names, str] = {}
         self._presented = 0
         self._holds = False
         # directories already led to, the root among them: nothing about the way there changes again
-        self._led: dict[str, Node] = {"": self._root}
+        self._led: dict[str, MarkedPath] = {"": self._root}
 
     def read(self, path: str, origin: Origin) -> None:
         """Grant reading of what stands at a path, and everything below it."""
@@ -155,41 +155,41 @@ class Tree:
         node = self._node(below)
         for part in paths.parts(path)[len(paths.parts(below)) :]:
             node.holds = node.holds or origin
-            node = node.children.setdefault(part, Node())
+            node = node.children.setdefault(part, MarkedPath())
         node.pinned = node.pinned or origin
 
-    def operations(self, origin: Origin, executed: Executed | None = None) -> tuple[Operation, ...]:
+    def operations(self, origin: Origin, executed: ProtectedNames | None = None) -> tuple[Operation, ...]:
         """What to do, parents before children; `origin` says why the root is readable.
 
         Raises:
             Refusal: a pattern reaches into readable directories of too many entries.
         """
-        self._granted = Granted(self._served, executed=executed)
+        self._granted = GrantedNames(self._served, executed=executed)
         makes = (self._makes[path] for path in sorted(self._makes, key=paths.parts))
         shown = () if self._root.hide == "content" else (ReadOnlyRoot(path="/", origin=origin),)
         return (*makes, *shown, *self._lay(origin))
 
-    def _node(self, path: str) -> Node:
+    def _node(self, path: str) -> MarkedPath:
         node = self._root
         for part in paths.parts(path):
-            node = node.children.setdefault(part, Node())
+            node = node.children.setdefault(part, MarkedPath())
         return node
 
-    def _lead(self, path: str, origin: Origin) -> Node:
+    def _lead(self, path: str, origin: Origin) -> MarkedPath:
         above, _, name = path.rpartition("/")
         node = self._led.get(above)
         if node is None:
             node = self._root
             for part in paths.parts(above):
                 node.leads = node.leads or origin
-                node = node.children.setdefault(part, Node())
+                node = node.children.setdefault(part, MarkedPath())
             self._led[above] = node
         if not name:
             return node
         node.leads = node.leads or origin
         found = node.children.get(name)
         if found is None:
-            found = node.children[name] = Node()
+            found = node.children[name] = MarkedPath()
         return found
 
     def _mark_made(self, path: str) -> None:
@@ -201,7 +201,7 @@ class Tree:
 
     def _lay(self, origin: Origin) -> Iterator[Operation]:
         # a stack, not recursion: paths are deeper than Python's
-        todo = [Task("/", self._root, Reach.READ, Reach.READ, origin)]
+        todo = [LayoutStep("/", self._root, Reach.READ, Reach.READ, origin)]
         while todo:
             task = todo.pop()
             if task.node.read is not None and self._is_lone_file(task):
@@ -211,7 +211,7 @@ class Tree:
             yield from placed
             todo.extend(reversed(below))
 
-    def _place(self, task: Task) -> tuple[list[Operation], list[Task]]:
+    def _place(self, task: LayoutStep) -> tuple[list[Operation], list[LayoutStep]]:
         node = task.node
         if self._is_served(task):
             # whatever else is granted there is part of it
@@ -219,7 +219,7 @@ class Tree:
             if not self._holds or node.holds is None or self._files.kind(task.path) is not Kind.DIRECTORY:
                 return placed, []
             # what other programs execute in there has to be laid over
-            return self._open(Task(task.path, node, Reach.READ, Reach.WRITE, node.holds), placed)
+            return self._open(LayoutStep(task.path, node, Reach.READ, Reach.WRITE, node.holds), placed)
         if node.link is not None and (task.laid is Reach.HIDDEN or task.held):
             return [Link(path=task.path, target=node.link[0], origin=node.link[1])], []
         content, origin = content_of(task)
@@ -229,14 +229,14 @@ class Tree:
             placed.append(Cover(path=task.path, origin=node.hidden_by or origin))
             laid = Reach.HIDDEN
         if node.held is not None and content is not Reach.WRITE:
-            placed, below = self._hold(Task(task.path, node, laid, content, origin), placed, node.held)
+            placed, below = self._hold(LayoutStep(task.path, node, laid, content, origin), placed, node.held)
         elif content is Reach.HIDDEN:
             placed, below = self._hidden(task, placed, origin)
         else:
-            placed, below = self._open(Task(task.path, node, laid, content, origin, held=task.held), placed)
+            placed, below = self._open(LayoutStep(task.path, node, laid, content, origin, held=task.held), placed)
         return [*placed, *node.patterns], below
 
-    def _is_lone_file(self, task: Task) -> bool:
+    def _is_lone_file(self, task: LayoutStep) -> bool:
         """Whether a file in a cover has no mark but a grant to read it, which leaves nothing to weigh."""
         node = task.node
         return (
@@ -247,19 +247,23 @@ class Tree:
             and self._files.kind(task.path) is Kind.FILE
         )
 
-    def _is_served(self, task: Task) -> bool:
+    def _is_served(self, task: LayoutStep) -> bool:
         if task.node.name is not None:
             return True
         if not self._granted:
             return False
         return task.node.write is None and task.content is not Reach.WRITE and self._granted.granted(task.path)
 
-    def _hold(self, task: Task, placed: list[Operation], reason: Origin) -> tuple[list[Operation], list[Task]]:
+    def _hold(
+        self, task: LayoutStep, placed: list[Operation], reason: Origin
+    ) -> tuple[list[Operation], list[LayoutStep]]:
         path, children = task.path, task.node.children
         placed.append(Held(path=path, origin=reason, directory=True, writable=True))
         content, origin, entries = task.content, task.origin, set(self._files.entries(path))
         below = [
-            Task(paths.join(path, name), children.get(name) or Node(), Reach.WRITE, content, origin, held=True)
+            LayoutStep(
+                paths.join(path, name), children.get(name) or MarkedPath(), Reach.WRITE, content, origin, held=True
+            )
             for name in sorted({*entries, *children})
             # over what is not there nothing can be laid
             if name in entries or children[name].made or children[name].name is not None
@@ -276,7 +280,9 @@ class Tree:
             )
         return placed, below
 
-    def _hidden(self, task: Task, placed: list[Operation], origin: Origin) -> tuple[list[Operation], list[Task]]:
+    def _hidden(
+        self, task: LayoutStep, placed: list[Operation], origin: Origin
+    ) -> tuple[list[Operation], list[LayoutStep]]:
         node, path = task.node, task.path
         reason = node.way or node.leads
         if not placed:
@@ -293,12 +299,12 @@ class Tree:
         if reason is None:
             return placed, []
         below = [
-            Task(paths.join(path, name), node.children[name], Reach.HIDDEN, Reach.HIDDEN, origin)
+            LayoutStep(paths.join(path, name), node.children[name], Reach.HIDDEN, Reach.HIDDEN, origin)
             for name in sorted(node.children)
         ]
         return placed, below
 
-    def _open(self, task: Task, placed: list[Operation]) -> tuple[list[Operation], list[Task]]:
+    def _open(self, task: LayoutStep, placed: list[Operation]) -> tuple[list[Operation], list[LayoutStep]]:
         path, node, origin = task.path, task.node, task.origin
         kind = Kind.DIRECTORY if node.made else self._files.kind(path)
         writable = task.content is Reach.WRITE
@@ -327,12 +333,12 @@ class Tree:
         elif writable and node.holds is not None:
             placed.append(Bind(path=path, origin=node.holds, directory=True, writable=True))
         below = [
-            Task(paths.join(path, name), node.children.get(name) or Node(), laid, task.content, origin)
+            LayoutStep(paths.join(path, name), node.children.get(name) or MarkedPath(), laid, task.content, origin)
             for name in sorted(names)
         ]
         return placed, below
 
-    def _must_be_presented(self, task: Task) -> bool:
+    def _must_be_presented(self, task: LayoutStep) -> bool:
         """Whether something in a readable directory is hidden by name, so that no bind may show it whole."""
         if task.path == "/":
             return False
@@ -350,7 +356,7 @@ class Tree:
                 todo.extend(node.children.values())
         return False
 
-    def _hides_a_name(self, node: Node) -> bool:
+    def _hides_a_name(self, node: MarkedPath) -> bool:
         if node.name is not None or node.patterns:
             return not self._holds
         return node.hide in {"absent", "blank"} and node.granted is None
@@ -361,7 +367,7 @@ class Tree:
             return
         self._presented += entries
         if self._presented > PRESENTED_LIMIT:
-            names = next(one for one in self._instead if Granted((one,)).leads(directory))
+            names = next(one for one in self._instead if GrantedNames((one,)).leads(directory))
             raise Refusal(
                 f'write grant "{names.pattern}" reaches into readable directories of more than '
                 f"{PRESENTED_LIMIT} entries, {directory} among them",

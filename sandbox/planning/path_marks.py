@@ -16,10 +16,10 @@ Hide = Literal["content", "absent", "blank", "over"]
 
 
 @dataclass(slots=True)
-class Node:
+class MarkedPath:
     """Every mark on one path."""
 
-    children: dict[str, Node] = field(default_factory=dict)
+    children: dict[str, MarkedPath] = field(default_factory=dict)
     read: Origin | None = None
     write: Origin | None = None
     way: Origin | None = None
@@ -43,7 +43,7 @@ class Node:
 
 
 @dataclass(slots=True)
-class Task:
+class LayoutStep:
     """One place still to be laid out.
 
     `laid` is what stands there because of the directories above: the reach of a real mount, or
@@ -51,14 +51,14 @@ class Task:
     """
 
     path: str
-    node: Node
+    node: MarkedPath
     laid: Reach
     content: Reach
     origin: Origin
     held: bool = False
 
 
-def content_of(task: Task) -> tuple[Reach, Origin]:
+def content_of(task: LayoutStep) -> tuple[Reach, Origin]:
     """What the marks at a place and above it give, and which of them."""
     node, content, origin = task.node, task.content, task.origin
     if node.hide is not None and node.hidden_by is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.config import Reach
-from sandbox.planning.name_grants import Granted
+from sandbox.planning.name_grants import GrantedNames
 from sandbox.planning.operations import (
     Absent,
     Bind,
@@ -23,7 +23,7 @@ from sandbox.planning.operations import (
     ReadOnlyRoot,
     Way,
 )
-from sandbox.request.protected_names import Executed
+from sandbox.request.protected_names import ProtectedNames
 
 if TYPE_CHECKING:
     from sandbox.base.host_facts import Files
@@ -47,10 +47,10 @@ class Plan:
     workspace: str
     project: str
     inert: tuple[tuple[str, str], ...] = ()
-    executed: Executed = field(default_factory=Executed)
-    granted: Granted = field(init=False, repr=False, compare=False)
+    executed: ProtectedNames = field(default_factory=ProtectedNames)
+    granted: GrantedNames = field(init=False, repr=False, compare=False)
     held: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _patterns: tuple[tuple[Names, Granted], ...] = field(init=False, repr=False, compare=False)
+    _patterns: tuple[tuple[Names, GrantedNames], ...] = field(init=False, repr=False, compare=False)
     _at: dict[str, Operation] = field(init=False, repr=False, compare=False)
     _placed: dict[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
 
@@ -61,9 +61,9 @@ class Plan:
         for path, operation in at.items():
             if path != "/" and not isinstance(operation, Name):
                 placed.setdefault(paths.parent(path), []).append(paths.name(path))
-        object.__setattr__(self, "granted", Granted(self.operations, executed=self.executed))
+        object.__setattr__(self, "granted", GrantedNames(self.operations, executed=self.executed))
         patterns = (one for one in self.operations if isinstance(one, Names))
-        each = tuple((one, Granted((one,), executed=self.executed)) for one in patterns)
+        each = tuple((one, GrantedNames((one,), executed=self.executed)) for one in patterns)
         object.__setattr__(self, "_patterns", each)
         object.__setattr__(self, "held", tuple(path for path, one in at.items() if isinstance(one, Held)))
         object.__setattr__(self, "_at", at)

@@ -15,23 +15,23 @@ import socket
 import time
 from typing import TYPE_CHECKING
 
-from sandbox.proxy.io.byte_relay import Relay
+from sandbox.proxy.io.byte_relay import ByteRelay
 from sandbox.proxy.io.connection import Connection
 from sandbox.proxy.io.dialler import Dialler, Unreachable, host_addresses
 from sandbox.proxy.io.interfaces import own_addresses
-from sandbox.proxy.io.loopback_ports import Ports
-from sandbox.proxy.policy.host_rules import Rules
-from sandbox.proxy.policy.policy import Refused
+from sandbox.proxy.io.loopback_ports import LoopbackPorts
+from sandbox.proxy.policy.host_rules import HostRules
+from sandbox.proxy.policy.policy import HostRefused
 from sandbox.proxy.policy.service_addresses import DNS_PORT, HTTP_PORT, LOOPBACK, LOOPBACKS, SOCKS_PORT
-from sandbox.proxy.policy.stand_in_addresses import Names
+from sandbox.proxy.policy.stand_in_addresses import StandInAddresses
 from sandbox.proxy.protocol import connect_head, socks5
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from sandbox.proxy.io.dialler import Address
-    from sandbox.proxy.io.event_loop import Loop
-    from sandbox.proxy.policy.dns_answers import Lookups
+    from sandbox.proxy.io.event_loop import EventLoop
+    from sandbox.proxy.policy.dns_answers import DnsAnswers
     from sandbox.proxy.policy.policy import Policy
 
     Serve = Callable[[Connection], Awaitable[None]]
@@ -55,7 +55,7 @@ _FULL_SECONDS = 0.1
 _FAIR = 16
 
 
-class Front:
+class Proxy:
     """Serves the listeners of one task.
 
     Args:
@@ -74,7 +74,7 @@ class Front:
 
     def __init__(
         self,
-        loop: Loop,
+        loop: EventLoop,
         policy: Policy,
         *,
         listen: Callable[[list[tuple[str, int]]], list[socket.socket]],
@@ -89,8 +89,8 @@ class Front:
     ) -> None:
         self._loop = loop
         self._policy = policy
-        self._rules = Rules(policy)
-        self._names = Names()
+        self._rules = HostRules(policy)
+        self._names = StandInAddresses()
         self._listen = listen
         self._tell = report
         self._named = named
@@ -99,8 +99,8 @@ class Front:
         self._listeners: list[socket.socket] = []
         self._heard: set[tuple[str, int]] = set()
         self._asked_places = 0
-        self._relay = Relay(loop)
-        self._ports = Ports(loop, self._relay, inside)
+        self._relay = ByteRelay(loop)
+        self._ports = LoopbackPorts(loop, self._relay, inside)
         self._dialler = Dialler(loop, policy, self._rules, self._names, report=self._report, resolve=resolve, own=own)
         self._places = places
         self._password = password
@@ -108,10 +108,10 @@ class Front:
         self._room = max(1, min(CONNECTIONS_LIMIT, (descriptors - _DESCRIPTORS_KEPT) // _DESCRIPTORS_EACH))
 
     @functools.cached_property
-    def _lookups(self) -> Lookups:
-        from sandbox.proxy.policy.dns_answers import Lookups
+    def _lookups(self) -> DnsAnswers:
+        from sandbox.proxy.policy.dns_answers import DnsAnswers
 
-        return Lookups(
+        return DnsAnswers(
             self._rules, self._names, listen=self._stand_in, own_name=os.uname().nodename, report=self._report
         )
 
@@ -197,11 +197,11 @@ class Front:
         early = connection.now(_HANDSHAKE_CHUNK)
         if early is None:
             early = await self._loop.within(_HANDSHAKE_SECONDS, connection.recv(_HANDSHAKE_CHUNK))
-        failed: Refused | Unreachable | None = None
+        failed: HostRefused | Unreachable | None = None
         if not self._password and (asked := connect_head.read(early)) is not None:
             try:
                 opened = await self._dialler.open(asked.host, asked.port)
-            except (Refused, Unreachable) as error:
+            except (HostRefused, Unreachable) as error:
                 failed = error
             else:
                 with opened.connection:
@@ -209,21 +209,21 @@ class Front:
                     await self._relay.both(connection, opened.connection, early[asked.size :], opened.named)
                 return
         # half a tenth of a second, which a task that speaks no HTTP need not spend
-        from sandbox.proxy.io.http_port import Client
+        from sandbox.proxy.io.http_port import HttpClient
 
-        client = Client(self._loop, connection, self._dialler, self._relay, early, password=self._password)
+        client = HttpClient(self._loop, connection, self._dialler, self._relay, early, password=self._password)
         await (client.serve() if failed is None else client.tell(failed))
 
     async def _socks(self, connection: Connection) -> None:
         try:
             target, early = await self._loop.within(_HANDSHAKE_SECONDS, self._handshake(connection))
-        except socks5.Malformed as error:
+        except socks5.MalformedSocks as error:
             await connection.send(error.reply)
             await connection.part()
             return
         try:
             opened = await self._dialler.open(target.host, target.port)
-        except Refused:
+        except HostRefused:
             await connection.send(socks5.answer(socks5.NOT_ALLOWED))
             await connection.part()
             return
@@ -235,7 +235,7 @@ class Front:
             await connection.send(socks5.answer(socks5.SUCCEEDED))
             await self._relay.both(connection, opened.connection, early, opened.named)
 
-    async def _handshake(self, connection: Connection) -> tuple[socks5.Target, bytes]:
+    async def _handshake(self, connection: Connection) -> tuple[socks5.SocksTarget, bytes]:
         handshake = socks5.Handshake(self._password)
         while True:
             data = await connection.recv(_HANDSHAKE_CHUNK)
@@ -249,7 +249,7 @@ class Front:
     async def _transparent(self, connection: Connection, host: str, port: int) -> None:
         try:
             opened = await self._dialler.open(host, port)
-        except (Refused, Unreachable):
+        except (HostRefused, Unreachable):
             connection.close(reset=True)
             return
         with opened.connection:

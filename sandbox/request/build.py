@@ -11,17 +11,17 @@ from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal, RequestRefused
 from sandbox.request import credentials as stores
 from sandbox.request import network_grants, walls
-from sandbox.request.linked_packages import Limits, Listed, Search, Withheld
+from sandbox.request.linked_packages import Limits, ListedProjects, Search, Withheld
 from sandbox.request.task_outputs import Declared
 from sandbox.request.walls import Wall
-from sandbox.request.write_grants import Judge, unusable
+from sandbox.request.write_grants import GrantContext, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sandbox.base.host_facts import Files, HostFacts
     from sandbox.contract.config import ResolvedSandboxConfig
-    from sandbox.request.linked_packages import Granted, Projects
+    from sandbox.request.linked_packages import LinkedDirectory, LinkedProjects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ def build(
     facts: HostFacts,
     keyed: Iterable[str] | None = None,
     nested: Iterable[str] = (),
-    projects: Projects | None = None,
+    projects: LinkedProjects | None = None,
     dependency_outputs: Iterable[str] = (),
     dependency_reported: Iterable[str] = (),
     cache_dir: str | None = None,
@@ -132,14 +132,14 @@ def build(
     links = tuple(links)
     if projects is None:
         listed = tuple(dict.fromkeys(path for given in nested for path in (given, paths.canonical(given, files))))
-        projects = Listed(listed)
+        projects = ListedProjects(listed)
     projects = asked = _Asked(projects)
     fixed = walls.fixed(root, cache_dir=cache_dir, files=files)
     inside = walls.nested(config.project, projects.below(config.project), files)
     found = remembered(
         files, ("store walls", facts.home, root, *facts.secrets), lambda: tuple(_kept_closed(root, facts, files))
     )
-    judge = Judge(config=config, facts=facts, files=files, walls=(*fixed, *inside), stores=found)
+    judge = GrantContext(config=config, facts=facts, files=files, walls=(*fixed, *inside), stores=found)
     refused = (
         *_misplaced(config, root, facts, files),
         *_unreadable(config),
@@ -216,7 +216,7 @@ def _kept_closed(root: str, facts: HostFacts, files: Files) -> Iterator[Wall]:
 class _Asked:
     """Projects, and which of them were met."""
 
-    def __init__(self, projects: Projects) -> None:
+    def __init__(self, projects: LinkedProjects) -> None:
         self._projects = projects
         self.found: set[str] = set()
 
@@ -234,10 +234,10 @@ class _Asked:
 
 def _stopped(
     inside: tuple[Wall, ...],
-    granted: tuple[Granted, ...],
+    granted: tuple[LinkedDirectory, ...],
     *,
     key: frozenset[str] | None,
-    projects: Projects,
+    projects: LinkedProjects,
     project: str,
     files: Files,
 ) -> tuple[Wall, ...]:
@@ -256,7 +256,7 @@ def _stopped(
     return tuple({wall.path: wall for wall in kept}.values())
 
 
-def _through(granted: tuple[Granted, ...], files: Files) -> Iterator[tuple[str, str]]:
+def _through(granted: tuple[LinkedDirectory, ...], files: Files) -> Iterator[tuple[str, str]]:
     """The links that lead to what was granted, but for those a grant shows anyway."""
     shown = {one.path for one in granted}
     for one in granted:

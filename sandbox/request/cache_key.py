@@ -23,7 +23,7 @@ WriteReach = Literal["none", "project", "workspace"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
+class KeyedTask:
     """What is asked of a task.
 
     Attributes:
@@ -40,12 +40,12 @@ class Runs:
     cached: bool = False
 
 
-def undeclared_write_reach(task: Runs) -> WriteReach:
+def undeclared_write_reach(task: KeyedTask) -> WriteReach:
     """Where a task may have written files no declaration names: nowhere with a cache, which holds it to its outputs."""
     return "none" if task.cached else command_write_reach(task)
 
 
-def command_write_reach(task: Runs) -> WriteReach:
+def command_write_reach(task: KeyedTask) -> WriteReach:
     """Where a task's command may write at all, whatever its cache says.
 
     A grant outside the workspace reaches no input of any task.
@@ -64,7 +64,7 @@ def command_write_reach(task: Runs) -> WriteReach:
     return found
 
 
-def granted_write_globs(task: Runs) -> tuple[str, ...]:
+def granted_write_globs(task: KeyedTask) -> tuple[str, ...]:
     """Where a sandboxed task's write grants reach in its own project, as patterns relative to it.
 
     A directory is `dir/**`, the project itself `**`; a name is itself and, should it become a directory, all below.
@@ -81,7 +81,7 @@ def granted_write_globs(task: Runs) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def may_write_fingerprint(task: Runs, claimed: Iterable[str]) -> bool:
+def may_write_fingerprint(task: KeyedTask, claimed: Iterable[str]) -> bool:
     """Whether a task may rewrite a file of the workspace root that others read as a fingerprint, such as a lock file.
 
     Args:

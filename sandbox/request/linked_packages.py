@@ -25,7 +25,7 @@ _SMALL = 65536
 _INTERPRETERS = "python3."
 
 
-class Projects(Protocol):
+class LinkedProjects(Protocol):
     """The projects of the workspace, as far as dependencies need them; directories are canonical."""
 
     def is_project(self, directory: str) -> bool:
@@ -36,7 +36,7 @@ class Projects(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedProjects:
     """Projects given as a list, canonical."""
 
     directories: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Withheld:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Granted:
+class LinkedDirectory:
     """A directory that may be read; `place` is where it was found linked, or itself."""
 
     path: str
@@ -128,8 +128,8 @@ class Search:
 
     limits: Limits
     files: Files
-    projects: Projects
-    granted: dict[str, Granted] = field(default_factory=dict)
+    projects: LinkedProjects
+    granted: dict[str, LinkedDirectory] = field(default_factory=dict)
     withheld: dict[str, Withheld] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     _looked: set[str] = field(default_factory=set)
@@ -262,7 +262,7 @@ class Search:
         )
 
     def _grant(self, path: str, place: str, reason: str) -> None:
-        self.granted.setdefault(path, Granted(path=path, place=place, reason=reason))
+        self.granted.setdefault(path, LinkedDirectory(path=path, place=place, reason=reason))
 
     def _covers(self, path: str) -> bool:
         return path in self.granted or any(above in self.granted for above in paths.parents(path))

@@ -64,7 +64,7 @@ _CHANGES = frozenset({*_MAKES_NEW, *_NEEDS_TARGET, Intent.RENAME})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Executed:
+class ProtectedNames:
     """The names of one run; it can be pickled, and needs no library where it is used.
 
     Attributes:

@@ -44,7 +44,7 @@ class WriteGrant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
+class GrantContext:
     """Everything a write grant is judged against."""
 
     config: ResolvedSandboxConfig

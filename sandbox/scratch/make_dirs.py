@@ -19,7 +19,7 @@ _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC if hasatt
 
 
 @dataclass(slots=True)
-class Passing:
+class SharedDirectories:
     """Directories that are only there to hold names, shared by the runs of this process.
 
     A directory goes once the last run that needs it has ended, if one of them made it and nothing is in it.
@@ -29,7 +29,7 @@ class Passing:
     _users: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def make(self, operations: Iterable[Operation]) -> tuple[list[str], Held]:
+    def make(self, operations: Iterable[Operation]) -> tuple[list[str], RunDirectories]:
         """Make every missing directory; what stays of what was made, parents first, and what may go.
 
         Raises:
@@ -45,7 +45,7 @@ class Passing:
             self._ours |= mine
             used = sorted(path for path in self._ours if any(paths.at_or_under(holder, path) for holder in holders))
             self._users.update(used)
-        return [path for path in made if path not in mine], Held(self, used)
+        return [path for path in made if path not in mine], RunDirectories(self, used)
 
     def release(self, used: list[str]) -> None:
         """Take back what nobody needs any more."""
@@ -59,14 +59,14 @@ class Passing:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """What one run needs of `Passing`.
+class RunDirectories:
+    """What one run needs of `SharedDirectories`.
 
     Attributes:
         used: made by runs of this process, this one or another.
     """
 
-    holder: Passing
+    holder: SharedDirectories
     used: list[str]
 
     def release(self) -> None:
@@ -79,7 +79,7 @@ def _serves(operation: Operation) -> bool:
 
 
 #: Of this process.
-PASSING = Passing()
+PASSING = SharedDirectories()
 
 
 def make(operations: Iterable[Operation]) -> list[str]:

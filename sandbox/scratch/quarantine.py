@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.results import Violation
-from sandbox.request.protected_names import CARRIERS, Executed, existing, folded, named_below
+from sandbox.request.protected_names import CARRIERS, ProtectedNames, existing, folded, named_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ _KEPT = "set-aside"
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Shelf:
+class Quarantine:
     """Where one run's things are moved to, each by itself; made with the first."""
 
     def __init__(self, temp_root: str) -> None:
@@ -74,7 +74,7 @@ def listed(plan: Plan, files: Files) -> frozenset[str]:
 
 
 def set_aside(
-    plan: Plan, *, workspace: str, shelf: Shelf, files: Files, before: frozenset[str] = frozenset()
+    plan: Plan, *, workspace: str, shelf: Quarantine, files: Files, before: frozenset[str] = frozenset()
 ) -> tuple[Violation, ...]:
     """Move away every name other programs execute that was not there when the run began, where the task may write.
 
@@ -95,7 +95,7 @@ def set_aside(
 
 def _in_held(plan: Plan, workspace: str, files: Files, before: frozenset[str]) -> Iterator[str]:
     """Such names in held directories, where what was there before is laid over."""
-    executed: Executed = plan.executed
+    executed: ProtectedNames = plan.executed
     for directory in plan.held:
         for name in files.entries(directory):
             path = paths.join(directory, name)

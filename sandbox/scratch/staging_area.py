@@ -27,7 +27,7 @@ _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
-class Area:
+class StagingArea:
     """One run's area.
 
     Attributes:
@@ -63,7 +63,7 @@ def sweep(workspace: str) -> None:
             make(workspace).remove()
 
 
-def make(workspace: str) -> Area:
+def make(workspace: str) -> StagingArea:
     """A new area below `.vx/tmp`; what runs that were killed left there is removed first.
 
     Args:
@@ -82,7 +82,7 @@ def make(workspace: str) -> Area:
             raise NotStarted(f"the workspace {workspace} is gone", hint="restore it") from error
 
 
-def _made(workspace: str) -> Area:
+def _made(workspace: str) -> StagingArea:
     made: list[str] = []
     ways = [f"{workspace.rstrip('/')}/{'/'.join(_WHERE[: at + 1])}" for at in range(len(_WHERE))]
     try:
@@ -102,7 +102,7 @@ def _made(workspace: str) -> Area:
             fcntl.flock(fd, fcntl.LOCK_EX)
         finally:
             os.close(directory)
-        area = Area(path, fd, tuple(path for path in ways if path in made or path in inherited))
+        area = StagingArea(path, fd, tuple(path for path in ways if path in made or path in inherited))
         try:
             with open(f"{path}/.gitignore", "x", encoding="ascii") as file:
                 file.write("*\n")

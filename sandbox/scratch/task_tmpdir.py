@@ -25,7 +25,7 @@ _SYSTEMS = ("/tmp", "/var/tmp")  # noqa: S108  looked at, not used
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Directory(NamedTuple):
+class TaskTmpdir(NamedTuple):
     """One task's.
 
     Attributes:
@@ -42,7 +42,7 @@ class Directory(NamedTuple):
         os.close(self.fd)
 
 
-def make(root: str) -> Directory:
+def make(root: str) -> TaskTmpdir:
     """A new empty directory below `root`, mode 0700; makes `root` too.
 
     Raises:
@@ -71,7 +71,7 @@ def make(root: str) -> Directory:
         with _locked(root, fcntl.LOCK_SH):
             path = tempfile.mkdtemp(prefix=_PREFIX, dir=root)
             try:
-                return Directory(path, _held(path))
+                return TaskTmpdir(path, _held(path))
             except OSError:  # a file system without locks, or no descriptor left
                 os.rmdir(path)
                 raise

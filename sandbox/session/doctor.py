@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract.results import Observer, RunResult
-    from sandbox.machine.learned import Machine
+    from sandbox.machine.learned import LearnedFacts
 
 __all__ = ["HostReport", "Probe", "Prober", "ask"]
 
@@ -74,7 +74,7 @@ class Prober:
             self._reports.clear()
 
 
-def ask(trial: Callable[[], RunResult], machine: Machine) -> HostReport:
+def ask(trial: Callable[[], RunResult], machine: LearnedFacts) -> HostReport:
     """Ask the machine; takes tens of milliseconds and leaves nothing behind.
 
     Args:

@@ -17,7 +17,7 @@ from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.contract.errors import ASK, NotStarted, RequestRefused, SandboxError, Unavailable
 from sandbox.contract.run_options import Running, RunOptions, Signalled
 from sandbox.machine.ask_facts import Snapshot, host_facts
-from sandbox.machine.learned import Machine
+from sandbox.machine.learned import LearnedFacts
 from sandbox.planning import linux_plan
 from sandbox.proxy.io import library_path
 from sandbox.request import build, network_grants
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sandbox.planning.macos.profile_rules import MacPlan
     from sandbox.planning.plan import Plan
     from sandbox.request.build import Request
-    from sandbox.request.linked_packages import Projects
+    from sandbox.request.linked_packages import LinkedProjects
     from sandbox.request.task_outputs import Declared
     from sandbox.session.doctor import HostReport, Prober
 
@@ -87,7 +87,7 @@ class Session:
         self._closed = False
         self._swept = False
         #: What its runs found out about this machine.
-        self.machine = Machine()
+        self.machine = LearnedFacts()
         self._prober: Prober | None = None
 
     def __enter__(self) -> Self:
@@ -139,7 +139,7 @@ class Session:
         workspace_root: str,
         keyed: Iterable[str] | None = None,
         nested: Iterable[str] = (),
-        projects: Projects | None = None,
+        projects: LinkedProjects | None = None,
         dependency_outputs: Iterable[str] = (),
         dependency_reported: Iterable[str] = (),
         cache_dir: str | None = None,
@@ -332,10 +332,10 @@ class Session:
             from sandbox.macos.run import MacRun
 
             return MacRun(self, request, command, options)
-        from sandbox.linux.run.run import Run
+        from sandbox.linux.run.run import LinuxRun
 
         explained = functools.partial(self._explained, weaker=request.config.weaker_when_nested) if explain else None
-        return Run(self, request, command, options, explained)
+        return LinuxRun(self, request, command, options, explained)
 
     def _start(self) -> socket.socket:
         """Start the supervisor: an interpreter of its own that imports nothing but the engine."""

@@ -15,7 +15,7 @@ TAIL_LIMIT = 64 << 10
 
 
 @dataclass(slots=True)
-class Stream:
+class OutputStream:
     """One output stream: who hears each chunk, and what is kept."""
 
     heard: Callable[[bytes], object] | None = None

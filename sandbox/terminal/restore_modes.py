@@ -30,7 +30,7 @@ class _Lent(NamedTuple):
     meanwhile: list[Any]
 
 
-class Lending:
+class LentTerminals:
     """Terminals that are raw now, or are about to be."""
 
     def __init__(self) -> None:

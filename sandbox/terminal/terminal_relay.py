@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
 
-    from sandbox.terminal.output_stream import Stream
+    from sandbox.terminal.output_stream import OutputStream
 
     Lend = Callable[[int, list[Any], list[Any]], socket.socket]
 
@@ -85,7 +85,7 @@ def _raw(modes: list[Any]) -> list[Any]:
     return [iflag, oflag & ~termios.OPOST, cflag, lflag, *speeds, keys]
 
 
-class Terminal:
+class TerminalRelay:
     """Moves bytes between the terminal and whoever types and looks.
 
     After the last byte of the input an end of file is typed, and again whenever that was read: a program that reads on
@@ -102,7 +102,7 @@ class Terminal:
         self,
         *,
         stdin: int | bytes | None,
-        out: Stream | int,
+        out: OutputStream | int,
         caller: int | None,
         on_gone: Callable[[], object],
     ) -> None:

@@ -37,7 +37,7 @@ _BEFORE, _AFTER = r"(?<![\w/.~-])", r"(?=/|$|[^\w.-])"
 _TOKENS = re.compile(r"\{\{|\}\}|\{(workspace|project|home)\}")
 
 
-class Places(NamedTuple):
+class Anchors(NamedTuple):
     """What the anchors stand for on one machine; canonical directories."""
 
     workspace: str
@@ -68,7 +68,7 @@ def config_from_json(text: str, *, workspace: str, home: str, files: Files) -> R
 def request_to_json(attempt: Request) -> str:
     """One line of JSON: the config and what `sandbox.request.build` was told of the workspace, not what it found."""
     home, config = attempt.facts.home, attempt.config
-    places = Places(attempt.workspace_root, config.project, home)
+    places = Anchors(attempt.workspace_root, config.project, home)
     given = attempt.given
     told = {
         "keyed": None if given.keyed is None else [_out(path, places) for path in given.keyed],
@@ -93,7 +93,7 @@ def request_from_json(text: str, *, workspace: str, facts: HostFacts, files: Fil
     """
     data = _load(text, "request")
     config = _read_config(data.get("config"), workspace=workspace, home=facts.home, files=files)
-    places = Places(workspace, config.project, facts.home)
+    places = Anchors(workspace, config.project, facts.home)
     given = data.get("given")
     if not isinstance(given, dict) or set(given) != _TOLD:
         raise _malformed("given", f"the request's given is not an object with {', '.join(sorted(_TOLD))}")
@@ -126,13 +126,13 @@ def request_from_json(text: str, *, workspace: str, facts: HostFacts, files: Fil
     )
 
 
-def _patterns_out(patterns: tuple[str, ...], places: Places) -> list[str]:
+def _patterns_out(patterns: tuple[str, ...], places: Anchors) -> list[str]:
     """Absolute output patterns; the mark of one that takes files back stays before the anchor."""
     escaped = _escaped(places)
     return [f"!{_out(p[1:], escaped)}" if p.startswith("!") else _out(p, escaped) for p in patterns]
 
 
-def _declared_in(data: object, places: Places) -> Declared:
+def _declared_in(data: object, places: Anchors) -> Declared:
     escaped = _escaped(places)
 
     def patterns(value: object) -> tuple[str, ...]:
@@ -153,12 +153,12 @@ def _is_made(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)  # noqa: PLR2004  a pair
 
 
-def result_to_json(result: RunResult, places: Places) -> str:
+def result_to_json(result: RunResult, places: Anchors) -> str:
     """One line of JSON; captured output is base64."""
     return _dump("result", _walk(result, lambda text: _words_out(text, places)))
 
 
-def result_from_json(text: str, places: Places) -> RunResult:
+def result_from_json(text: str, places: Anchors) -> RunResult:
     """The result, with this machine's places in it.
 
     Raises:
@@ -199,7 +199,7 @@ def _malformed(field: str, message: str) -> RequestRefused:
 
 
 def _config(config: ResolvedSandboxConfig, home: str) -> dict[str, Any]:
-    places = Places(config.workspace, config.project, home)
+    places = Anchors(config.workspace, config.project, home)
     data = config_json.to_dict(config)
     data["workspace"] = "{workspace}"
     data["project"] = _out(config.project, places._replace(project=""))
@@ -215,7 +215,7 @@ def _config(config: ResolvedSandboxConfig, home: str) -> dict[str, Any]:
 def _read_config(data: object, *, workspace: str, home: str, files: Files) -> ResolvedSandboxConfig:
     if not isinstance(data, dict) or not all(isinstance(data.get(key), str) for key in _PLAIN):
         raise _malformed("config", "the config is not an object with a workspace and a project")
-    places = Places(workspace, "", home)
+    places = Anchors(workspace, "", home)
     places = places._replace(project=_in(data["project"], places, "project"))
     read = dict(data, workspace=workspace, project=places.project)
     for key in _GRANTS:
@@ -233,19 +233,19 @@ def _read_config(data: object, *, workspace: str, home: str, files: Files) -> Re
     return config_json.from_dict(read)
 
 
-def _grants(value: object, field: str, places: Places, files: Files) -> object:
+def _grants(value: object, field: str, places: Anchors, files: Files) -> object:
     if not isinstance(value, list) or not all(isinstance(grant, str) for grant in value):
         return value  # said by who reads the whole
     return [one for index, grant in enumerate(value) for one in _resolved(grant, f"{field}[{index}]", places, files)]
 
 
-def _resolved(written: str, field: str, places: Places, files: Files) -> Iterator[str]:
+def _resolved(written: str, field: str, places: Anchors, files: Files) -> Iterator[str]:
     inside = written.startswith("{project}")
     for grant in globs.expand_braces(_in(written, _escaped(places), field)):
         yield _grant(grant, field, inside, places, files)
 
 
-def _grant(grant: str, field: str, inside: bool, places: Places, files: Files) -> str:
+def _grant(grant: str, field: str, inside: bool, places: Anchors, files: Files) -> str:
     """The grant with its links resolved, which choose no more here than they may anywhere."""
     if globs.has_wildcard(grant):
         base = globs.literal_base(grant)
@@ -266,7 +266,7 @@ def _grant(grant: str, field: str, inside: bool, places: Places, files: Files) -
     return resolved
 
 
-def _socket(written: str, field: str, places: Places, files: Files) -> str:
+def _socket(written: str, field: str, places: Anchors, files: Files) -> str:
     path = _in(written, places, field)
     real = paths.canonical(path, files)
     if written.startswith("{project}"):
@@ -274,7 +274,7 @@ def _socket(written: str, field: str, places: Places, files: Files) -> str:
     return real
 
 
-def _hold_inside(grant: str, real: str, field: str, places: Places) -> None:
+def _hold_inside(grant: str, real: str, field: str, places: Anchors) -> None:
     if not paths.at_or_under(real, places.project):
         raise _led(grant, f"out of the project here, to {real}", field)
 
@@ -289,25 +289,25 @@ def _led(grant: str, where: str, field: str) -> RequestRefused:
     return RequestRefused((refusal,))
 
 
-def _anchored(grant: str, places: Places) -> str:
+def _anchored(grant: str, places: Anchors) -> str:
     """What is ignored may be spelled from the project."""
     return grant if grant.startswith("/") else paths.join(globs.escape(places.project), grant)
 
 
-def _escaped(places: Places) -> Places:
-    return Places(*map(globs.escape, places))
+def _escaped(places: Anchors) -> Anchors:
+    return Anchors(*map(globs.escape, places))
 
 
-def _out(path: str, places: Places) -> str:
+def _out(path: str, places: Anchors) -> str:
     """The path from the innermost place that holds it."""
-    for name, place in sorted(zip(Places._fields, places, strict=True), key=lambda pair: -len(pair[1])):
+    for name, place in sorted(zip(Anchors._fields, places, strict=True), key=lambda pair: -len(pair[1])):
         if place and place != "/" and (path == place or path.startswith(place + "/")):
             return "{" + name + "}" + path[len(place) :]
     return path
 
 
-def _in(path: str, places: Places, field: str) -> str:
-    for name, place in zip(Places._fields, places, strict=True):
+def _in(path: str, places: Anchors, field: str) -> str:
+    for name, place in zip(Anchors._fields, places, strict=True):
         anchor = "{" + name + "}"
         if place and (path == anchor or path.startswith(anchor + "/")):
             return place + path[len(anchor) :]
@@ -316,11 +316,11 @@ def _in(path: str, places: Places, field: str) -> str:
     return path
 
 
-def _link_text(target: str, places: Places) -> str:
+def _link_text(target: str, places: Anchors) -> str:
     return f"./{target}" if target.startswith("{") else _out(target, places)
 
 
-def _link_target(target: object, places: Places) -> str:
+def _link_target(target: object, places: Anchors) -> str:
     if not isinstance(target, str):
         raise _malformed("given.links", '"given.links" holds something that is no path')
     return _in(target, places, "given.links") if target.startswith("{") else target
@@ -329,7 +329,7 @@ def _link_target(target: object, places: Places) -> str:
 # text for people: an anchor may stand anywhere, and a brace is written twice
 
 
-def _words_out(text: str, places: Places) -> str:
+def _words_out(text: str, places: Anchors) -> str:
     held = {place: name for name, place in places._asdict().items() if place and place != "/"}
     if not held:
         return _doubled(text)
@@ -338,7 +338,7 @@ def _words_out(text: str, places: Places) -> str:
     return "".join("{" + held[part] + "}" if index % 2 else _doubled(part) for index, part in enumerate(parts))
 
 
-def _words_in(text: str, places: Places) -> str:
+def _words_in(text: str, places: Anchors) -> str:
     named: dict[str, str] = places._asdict()
 
     def meant(found: re.Match[str]) -> str:
@@ -398,6 +398,6 @@ def _value(annotation: str, data: Any, text: Callable[[str], str]) -> Any:
 _TOLD = {"keyed", "nested", "dependencyOutputs", "dependencyReported", "cacheDir", "links", "declared"}
 
 
-def places_of(config: ResolvedSandboxConfig, *, home: str) -> Places:
+def places_of(config: ResolvedSandboxConfig, *, home: str) -> Anchors:
     """The places the anchors of a config's results stand for."""
-    return Places(config.workspace, config.project, home)
+    return Anchors(config.workspace, config.project, home)

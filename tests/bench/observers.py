@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sandbox import ResolvedSandboxConfig, Session
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
-from sandbox.linux.strace.trace_parser import Parser
+from sandbox.linux.strace.trace_parser import TraceParser
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.bench.arguments import arguments
@@ -109,7 +109,7 @@ def _parsing(trace: bytes, lines: int) -> float:
     """Seconds a line of a trace that is read again and again until it has come to so many."""
     count = trace.count(b"\n")
     times = -(-lines // count)
-    parser = Parser(ARCHITECTURES["x86_64"], Host(), cwd=PROJECT, noted=True)
+    parser = TraceParser(ARCHITECTURES["x86_64"], Host(), cwd=PROJECT, noted=True)
     begin = time.process_time()
     for _ in range(times):
         for start in range(0, len(trace), 1 << 16):

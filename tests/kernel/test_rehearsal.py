@@ -8,14 +8,14 @@ import sys
 _SERVED = """
 import os
 from sandbox.linux.warden import rehearsal
-from sandbox.linux.warden.answer_requests import Doors
+from sandbox.linux.warden.request_loop import RequestLoop
 
 def missed(self, error):
     raise error
 
 answers = []
-Doors._missed = missed
-Doors._reply = lambda self, answer: answers.append(int.from_bytes(bytes(answer)[4:8], "little", signed=True))
+RequestLoop._missed = missed
+RequestLoop._reply = lambda self, answer: answers.append(int.from_bytes(bytes(answer)[4:8], "little", signed=True))
 rehearsal.serve()
 before = os.listdir("/proc/self/fd")
 rehearsal.serve()

@@ -272,13 +272,13 @@ def test_an_observer_that_is_not_known_is_refused_by_name(quick_shop: Workspace)
 
 def _spoil_the_start(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[], None]) -> None:
     """Has something happen on the host after planning, before the sandbox is built."""
-    attempts = run.Run._attempts
+    attempts = run.LinuxRun._attempts
 
     def spoiled(*arguments: object) -> object:
         spoil()
         return attempts(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(run.Run, "_attempts", spoiled)
+    monkeypatch.setattr(run.LinuxRun, "_attempts", spoiled)
 
 
 def test_directories_made_for_a_run_that_never_began_are_taken_back(
@@ -309,7 +309,7 @@ def test_what_nobody_named_may_vanish_while_the_sandbox_is_built(
 
 
 def test_a_file_that_vanished_for_a_moment_is_tried_again(shop: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    once = run.Run._once
+    once = run.LinuxRun._once
     tries: list[int] = []
 
     def flaky(*arguments: object) -> object:
@@ -323,7 +323,7 @@ def test_a_file_that_vanished_for_a_moment_is_tried_again(shop: Workspace, monke
                 there.rename(here)
         return once(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(run.Run, "_once", flaky)
+    monkeypatch.setattr(run.LinuxRun, "_once", flaky)
     assert shop.passes("cat lib/cart.py", read=["lib"]) == "cart\n"
     assert len(tries) == 2
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from sandbox.contract.errors import RequestRefused
 from sandbox.planning.linux_plan import plan
-from sandbox.request.linked_packages import Listed
+from sandbox.request.linked_packages import ListedProjects
 from tests.property.strategies import FACTS, HOME, WORKSPACE, trees
 from tests.support.memory_files import MemoryFiles
 from vxconf.document.parse import parse
 from vxconf.lint.grant_warnings import cautions
-from vxconf.resolve.judge_block import Judged, Setting, judge
+from vxconf.resolve.judge_block import BlockSetting, JudgedBlock, judge
 from vxconf.resolve.normalize import normalize
 
 if TYPE_CHECKING:
@@ -46,17 +46,17 @@ def _worlds(draw: st.DrawFn) -> MemoryFiles:
 
 def _judged(
     block: dict[str, Any], files: MemoryFiles, nested: tuple[str, ...]
-) -> tuple[SandboxModel, Judged, Document]:
+) -> tuple[SandboxModel, JudgedBlock, Document]:
     data = {"tasks": {"t": {"exec": {"command": "x", "sandbox": block}}}}
     run = normalize(data).tasks[0].exec
     assert run is not None
     assert run.sandbox is not None
     document = parse(json.dumps(data).encode(), file="vx.json")
-    where = Setting(
+    where = BlockSetting(
         platform="linux",
         workspace=WORKSPACE,
         project=PROJECT,
-        projects=Listed(nested),
+        projects=ListedProjects(nested),
         cache_dir=None,
         files=files,
         facts=FACTS,
@@ -64,7 +64,7 @@ def _judged(
     return run.sandbox, judge(run.sandbox, document, where), document
 
 
-def _planned(judged: Judged, files: MemoryFiles) -> Plan | None:
+def _planned(judged: JudgedBlock, files: MemoryFiles) -> Plan | None:
     try:
         return plan(judged.bare, files) if judged.bare is not None else None
     except RequestRefused:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandbox.linux.kernel import fuse_protocol
-from sandbox.linux.kernel.fuse_protocol import BODIES, Malformed, Op, Request
+from sandbox.linux.kernel.fuse_protocol import BODIES, FuseRequest, MalformedFuseRequest, Op
 
 NAME = st.binary(min_size=1, max_size=255).filter(lambda b: b"\0" not in b and b"/" not in b)
 
@@ -19,7 +19,7 @@ def header(op: int, length: int, unique: int = 5, node: int = 9) -> bytes:
 
 
 @st.composite
-def requests(draw: st.DrawFn) -> tuple[bytes, Request]:
+def requests(draw: st.DrawFn) -> tuple[bytes, FuseRequest]:
     op = draw(st.sampled_from([*BODIES, Op.BATCH_FORGET]))
     if op == Op.BATCH_FORGET:
         fields = tuple(
@@ -36,12 +36,12 @@ def requests(draw: st.DrawFn) -> tuple[bytes, Request]:
         data = draw(st.binary(max_size=40)) if has_data else b""
         body = raw + b"".join(n + b"\0" for n in names) + data
     message = header(op, 40 + len(body)) + body
-    return message, Request(op, 5, 9, 1000, 100, 4100, fields, tuple(os.fsdecode(n) for n in names), data)
+    return message, FuseRequest(op, 5, 9, 1000, 100, 4100, fields, tuple(os.fsdecode(n) for n in names), data)
 
 
 @settings(max_examples=200, deadline=None)
 @given(requests())
-def test_a_request_is_read_back_whole(pair: tuple[bytes, Request]) -> None:
+def test_a_request_is_read_back_whole(pair: tuple[bytes, FuseRequest]) -> None:
     message, expected = pair
     assert fuse_protocol.parse(message) == expected
     assert fuse_protocol.parse(message + b"trailing") == expected
@@ -49,25 +49,25 @@ def test_a_request_is_read_back_whole(pair: tuple[bytes, Request]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(requests())
-def test_a_request_cut_anywhere_is_refused(pair: tuple[bytes, Request]) -> None:
+def test_a_request_cut_anywhere_is_refused(pair: tuple[bytes, FuseRequest]) -> None:
     message, _ = pair
     for end in range(len(message)):
         try:
             fuse_protocol.parse(message[:end])
-        except Malformed:
+        except MalformedFuseRequest:
             continue
         raise AssertionError(f"cut at {end} of {len(message)} it was read")
 
 
 @settings(max_examples=100, deadline=None)
 @given(requests())
-def test_a_request_whose_length_is_cut_is_refused_or_read_as_shorter(pair: tuple[bytes, Request]) -> None:
+def test_a_request_whose_length_is_cut_is_refused_or_read_as_shorter(pair: tuple[bytes, FuseRequest]) -> None:
     message, _ = pair
     for end in range(40, len(message)):
         cut = struct.pack("<I", end) + message[4:end]
         try:
             parsed = fuse_protocol.parse(cut)
-        except Malformed:
+        except MalformedFuseRequest:
             continue
         assert len(parsed.data) <= end - 40
 
@@ -78,9 +78,9 @@ def test_garbage_is_refused_or_read_and_nothing_else(garbage: bytes, op: int) ->
     for message in (garbage, header(op, 40 + len(garbage)) + garbage):
         try:
             parsed = fuse_protocol.parse(message)
-        except Malformed:
+        except MalformedFuseRequest:
             continue
-        assert isinstance(parsed, Request)
+        assert isinstance(parsed, FuseRequest)
 
 
 @given(st.integers(53, 2**32 - 1), st.binary(max_size=50))

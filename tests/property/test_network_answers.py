@@ -10,10 +10,10 @@ from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access
 from sandbox.judge.boundary import Boundary
-from sandbox.judge.network_denials import Connections, never_suggested
+from sandbox.judge.network_denials import NetworkDenials, never_suggested
 from sandbox.planning.plan import Plan
 from sandbox.proxy.policy import policy_from_config
-from sandbox.proxy.policy.host_rules import Rules
+from sandbox.proxy.policy.host_rules import HostRules
 from sandbox.proxy.policy.policy import NOT_ALLOWED, Policy
 from vxconf.explain import explain_network
 from vxconf.resolve.resolve import Resolution
@@ -52,14 +52,14 @@ def _lists(config: ResolvedSandboxConfig) -> tuple[tuple[str, tuple[str, ...]], 
     return (("network", allowed), ("denyNetwork", config.deny_network))
 
 
-def _block(config: ResolvedSandboxConfig) -> explain_network.Block:
+def _block(config: ResolvedSandboxConfig) -> explain_network.ExplainedNetwork:
     origins = [
         (f"{field}[{index}]", (Entry(text, (field, index)),))
         for field, listed in _lists(config)
         for index, text in enumerate(listed)
     ]
     resolution = Resolution(config=config, origins=tuple(origins), links=(), refusals=())
-    return explain_network.Block(config=config, resolution=resolution)
+    return explain_network.ExplainedNetwork(config=config, resolution=resolution)
 
 
 @settings(max_examples=200)
@@ -76,7 +76,7 @@ def test_what_a_pattern_covers_it_matches_too(wide: Pattern, narrow: Pattern, na
 def test_what_is_explained_of_a_host_is_what_the_front_does(
     config: ResolvedSandboxConfig, name: str, port: int
 ) -> None:
-    refusal = Rules(policy_from_config.policy(config, temp="")).refusal(presented(name), port)
+    refusal = HostRules(policy_from_config.policy(config, temp="")).refusal(presented(name), port)
     answer = explain_network.host(_block(config), f"{name}:{port}")
     assert answer.allowed is (refusal == "")
     if isinstance(answer.by, Entry):
@@ -90,7 +90,7 @@ def test_what_is_explained_of_a_host_is_what_the_front_does(
 @settings(max_examples=200)
 @given(_configs(), _NAMES)
 def test_a_host_without_a_port_is_reached_when_some_port_of_it_is(config: ResolvedSandboxConfig, name: str) -> None:
-    rules = Rules(policy_from_config.policy(config, temp=""))
+    rules = HostRules(policy_from_config.policy(config, temp=""))
     named = {check_pattern(entry, allow=False).port for _, listed in _lists(config) for entry in listed}
     ports = [port for port in (*named, 9999) if port is not None]
     some = any(rules.refusal(presented(name), port) == "" for port in ports)
@@ -103,7 +103,7 @@ def test_a_host_without_a_port_is_reached_when_some_port_of_it_is(config: Resolv
 def test_a_port_is_the_hosts_or_the_tasks_own_and_never_a_denied_one(config: ResolvedSandboxConfig) -> None:
     found = policy_from_config.policy(config, temp="")
     assert not set(found.host_ports) & set(found.published)
-    rules = Rules(found)
+    rules = HostRules(found)
     for port in found.host_ports:
         assert any(rules.refusal(host, port) == "" for host in policy_from_config.LOOPBACK)
 
@@ -115,17 +115,17 @@ def test_the_suggested_entries_let_through_what_was_refused(
 ) -> None:
     before = policy_from_config.policy(config, temp="")
     plan = Plan(operations=(), workspace="/ws", project="/ws/p")
-    judge = Connections(Boundary(plan=plan, project="/ws/p", workspace="/ws", home="/home/mel"), ())
+    judge = NetworkDenials(Boundary(plan=plan, project="/ws/p", workspace="/ws", home="/home/mel"), ())
     curable = []
     for name, port in dials:
         host = presented(name)
-        reason = Rules(before).refusal(host, port)
+        reason = HostRules(before).refusal(host, port)
         judge.take(_refused(spelled(host, port), reason))
         if reason == NOT_ALLOWED:
             curable.append((host, port))
     fix = judge.completed(None)
     suggested = fix.allow.network if fix is not None else ()
-    after = Rules(Policy(allow=(*before.allow, *suggested), deny=before.deny))
+    after = HostRules(Policy(allow=(*before.allow, *suggested), deny=before.deny))
     assert all(after.refusal(host, port) == "" for host, port in curable)
     assert len(suggested) <= len(set(curable))
 
@@ -134,7 +134,7 @@ def test_the_suggested_entries_let_through_what_was_refused(
 @given(st.text(max_size=40), st.text(max_size=10))
 def test_no_target_makes_the_judge_fail(host: str, port: str) -> None:
     plan = Plan(operations=(), workspace="/ws", project="/ws/p")
-    judge = Connections(Boundary(plan=plan, project="/ws/p", workspace="/ws", home="/home/mel"), ("*.test:*",))
+    judge = NetworkDenials(Boundary(plan=plan, project="/ws/p", workspace="/ws", home="/home/mel"), ("*.test:*",))
     target = f"{host}:{port}"
     never_suggested(target)
     violation = judge.take(_refused(target, NOT_ALLOWED))

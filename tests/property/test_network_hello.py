@@ -36,7 +36,7 @@ def held(data: bytes) -> None:
     read = as_openssl_reads_it(data)
     try:
         found = tls_hello.server_name(data)
-    except tls_hello.Malformed:
+    except tls_hello.MalformedHello:
         return
     if read is not None:
         assert found == read
@@ -97,7 +97,7 @@ def test_a_message_of_more_names_than_one_is_not_guessed_at() -> None:
     for odd in (_with_names(b"a.test", b"b.test"), _with_names(b"a.test", kind=1), _with_names(b"\xff")):
         try:
             found = tls_hello.server_name(odd)
-        except tls_hello.Malformed:
+        except tls_hello.MalformedHello:
             continue
         raise AssertionError(found)
 
@@ -106,6 +106,6 @@ def test_a_message_without_end_is_given_up() -> None:
     head = b"\x16\3\1\x40\0\1\xff\xff\xff" + bytes(16380)
     try:
         found = tls_hello.server_name(head)
-    except tls_hello.Malformed:
+    except tls_hello.MalformedHello:
         return
     raise AssertionError(found)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sandbox.base import host_patterns
 from sandbox.proxy.policy import address_guard
-from sandbox.proxy.policy.host_rules import Rules
+from sandbox.proxy.policy.host_rules import HostRules
 from sandbox.proxy.policy.policy import Policy
 from sandbox.proxy.protocol import dns_messages, socks5
 from tests.support.fronts import SECONDS, Served, all_of
@@ -66,13 +66,13 @@ def test_the_form_of_a_host_is_a_form_and_ascii_or_there_is_none(text: str) -> N
 def test_one_pattern_allows_its_host_and_strict_subdomains_of_a_star(
     name: str, other: str, port: int, off: int
 ) -> None:
-    rules = Rules(Policy(allow=(f"{name}:{port}", f"*.{other}")))
+    rules = HostRules(Policy(allow=(f"{name}:{port}", f"*.{other}")))
     assert not rules.refusal(name, port)
     assert not rules.refusal(f"a.{other}", off)
     for host, at in ((f"x{name}", port), (f"a.{name}", port), (other, off), (f"x{other}", off)):
         allowed = not rules.refusal(host, at)
         assert allowed == (host.endswith(f".{other}") or (host, at) == (name, port))
-    denied = Rules(Policy(allow=(name, f"*.{other}"), deny=("*",)))
+    denied = HostRules(Policy(allow=(name, f"*.{other}"), deny=("*",)))
     assert denied.refusal(name, port)
     assert denied.lookup_refusal(f"a.{other}")
 
@@ -90,7 +90,7 @@ def test_an_address_inside_another_is_refused_as_itself(address: object) -> None
 def test_any_message_is_answered_or_not_and_never_breaks_the_reader(message: bytes) -> None:
     try:
         query = dns_messages.parse(message)
-    except dns_messages.Malformed:
+    except dns_messages.MalformedQuery:
         return
     for code in (dns_messages.NOERROR, dns_messages.NXDOMAIN):
         answer = dns_messages.reply(query, code)
@@ -113,7 +113,7 @@ def test_a_handshake_means_the_same_however_it_is_cut(data: bytes, cuts: list[in
         for index, piece in enumerate(pieces):
             try:
                 reply, target, early = handshake.feed(piece)
-            except socks5.Malformed as error:
+            except socks5.MalformedSocks as error:
                 return told + error.reply, "malformed", b""
             told += reply
             if target is not None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandbox.linux.kernel import seccomp_notification
-from sandbox.linux.kernel.syscall_table import Unreadable, parse_syscall_line
+from sandbox.linux.kernel.syscall_table import UnreadableArgument, parse_syscall_line
 
 U64 = st.integers(0, 2**64 - 1)
 U32 = st.integers(0, 2**32 - 1)
@@ -29,7 +29,7 @@ def test_a_record_is_read_back(  # noqa: PLR0917  hypothesis hands over the fiel
 def test_garbage_is_a_record_or_refused(raw: bytes) -> None:
     try:
         parsed = seccomp_notification.parse(raw)
-    except seccomp_notification.Malformed:
+    except seccomp_notification.MalformedNotification:
         assert len(raw) < seccomp_notification.SIZE
     else:
         assert len(parsed.args) == 6
@@ -47,6 +47,6 @@ def test_a_call_written_as_the_kernel_writes_it_is_read_back(number: int, words:
 def test_any_other_text_is_refused_or_read_whole(text: str) -> None:
     try:
         found = parse_syscall_line(text)
-    except Unreadable:
+    except UnreadableArgument:
         return
     assert found is None or (found[0] >= 0 and len(found[1]) == 6)

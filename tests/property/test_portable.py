@@ -20,14 +20,14 @@ from sandbox.contract.results import Access
 from sandbox.request.build import Request, build
 from sandbox.request.task_outputs import Declared, anchored
 from sandbox.wire import portable
-from sandbox.wire.portable import Places
+from sandbox.wire.portable import Anchors
 from tests.property.strategies import FACTS, HOME, WORKSPACE, Case, any_names, cases
 from tests.support.memory_files import MemoryFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-THERE = Places("/srv/other place/[ws]{1}", "/srv/other place/[ws]{1}/a", "/users/mel*")
+THERE = Anchors("/srv/other place/[ws]{1}", "/srv/other place/[ws]{1}/a", "/users/mel*")
 _MOVED = ((WORKSPACE, THERE.workspace), (HOME, THERE.home))
 
 
@@ -136,7 +136,7 @@ outcomes = st.builds(
     stdout=st.binary(max_size=5),
     stderr=st.binary(max_size=5),
 )
-HERE = Places(WORKSPACE, f"{WORKSPACE}/a", HOME)
+HERE = Anchors(WORKSPACE, f"{WORKSPACE}/a", HOME)
 
 
 @given(outcomes)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandbox.linux.kernel import sockaddr
-from sandbox.linux.kernel.sockaddr import Abstract, Control, Inet, Malformed, Netlink, Path, Unspecified
+from sandbox.linux.kernel.sockaddr import Abstract, Control, Inet, MalformedAddress, Netlink, Path, Unspecified
 
 _FEW = settings(max_examples=200, deadline=None)
 _PATHS = st.binary(min_size=1, max_size=107).filter(lambda raw: b"\0" not in raw)
@@ -23,7 +23,7 @@ _PATHS = st.binary(min_size=1, max_size=107).filter(lambda raw: b"\0" not in raw
 def test_any_bytes_are_an_address_or_none(raw: bytes) -> None:
     try:
         found = sockaddr.parse(raw)
-    except Malformed:
+    except MalformedAddress:
         return
     family = int.from_bytes(raw[:2], "little")
     expected: dict[int, set[type]] = {0: {Unspecified}, 1: {Path, Abstract}, 2: {Inet}, 10: {Inet}, 16: {Netlink}}
@@ -42,7 +42,7 @@ def test_a_path_ends_where_the_kernel_ends_it(path: bytes, rest: bytes) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 2, 111, 128])
 def test_what_the_kernel_takes_for_no_path_is_none(size: int) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedAddress):
         sockaddr.parse((struct.pack("H", 1) + b"x" * 126)[:size])
 
 
@@ -93,7 +93,7 @@ def test_a_message_header_is_read_as_a_compiler_lays_it_out(
     found = sockaddr.header(raw + b"more")
     assert found == (name, size, parts, count, control, 40, 7)
     assert found.addressed == bool(size)
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedAddress):
         sockaddr.header(raw[:-1])
 
 
@@ -113,7 +113,7 @@ def test_control_messages_are_packed_and_read_back(messages: list[Control]) -> N
 def test_any_bytes_are_control_messages_or_none(raw: bytes) -> None:
     try:
         found = list(sockaddr.controls(raw))
-    except Malformed:
+    except MalformedAddress:
         return
     assert sum(16 + len(message.data) for message in found) <= len(raw)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sandbox.linux.kernel.syscall_numbers import X86_64
 from sandbox.linux.strace import line_grammar, trace_parser
-from sandbox.linux.strace.trace_parser import LINE_LIMIT, Parser
+from sandbox.linux.strace.trace_parser import LINE_LIMIT, TraceParser
 
 if TYPE_CHECKING:
     from sandbox.contract.intents import Intent
@@ -138,7 +138,7 @@ def recorded(draw: st.DrawFn) -> bytes:
 
 
 def fed(pieces: list[bytes], *, noted: bool = False) -> tuple[list[Access], bool, str]:
-    parser = Parser(X86_64, Places(), cwd="/ws/p", root=1, noted=noted)
+    parser = TraceParser(X86_64, Places(), cwd="/ws/p", root=1, noted=noted)
     found = [access for piece in pieces for access in parser.feed(piece)]
     return found + parser.finish(), parser.ended, parser.incomplete
 
@@ -183,7 +183,7 @@ def test_any_name_comes_back_as_it_is(name: bytes) -> None:
 
 
 def test_a_gigabyte_of_nothing_takes_little_memory() -> None:
-    parser = Parser(X86_64, Places(), cwd="/ws/p", root=1)
+    parser = TraceParser(X86_64, Places(), cwd="/ws/p", root=1)
     block = (b"\x00\xffgarbage " * 2 + b"x" * (1 << 20))[: 1 << 20]
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""Laws of reading and judging: both validators agree, nothing but `Unreadable` is ever raised, order is no matter."""
+"""Any document gets diagnostics or none; what cannot be read is `UnreadableFile`, and never another exception."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jsonschema import Draft7Validator
 
 from sandbox.base.host_patterns import PatternRefused, check_pattern
 from tests.support.configs import judge
-from vxconf.diagnostics.diagnostic import Unreadable
+from vxconf.diagnostics.diagnostic import UnreadableFile
 from vxconf.document.parse import parse
 from vxconf.document.spans import locate
 from vxconf.schema import _validator, _validator_workspace, generate, schema_files
@@ -96,7 +96,7 @@ def _document(data: object) -> Document:
 def test_judging_never_raises_and_changes_nothing(data: object) -> None:
     try:
         document = _document(data)
-    except Unreadable:
+    except UnreadableFile:
         return
     before = copy.deepcopy(document.data)
     said = validate(document)
@@ -120,7 +120,7 @@ def _reversed(value: Any) -> Any:
 def test_the_order_of_keys_changes_no_verdict(data: object) -> None:
     try:
         document = _document(data)
-    except Unreadable:
+    except UnreadableFile:
         return
     # a circle is closed by whichever reference comes last
     said = sorted((d.code, d.path, d.message) for d in validate(document) if d.code != "VX210")

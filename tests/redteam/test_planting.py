@@ -11,7 +11,7 @@ import pytest
 from sandbox.machine.ask_facts import HostFiles
 from sandbox.planning.operations import Origin, ReadOnlyRoot
 from sandbox.planning.plan import Plan
-from sandbox.request.protected_names import Executed, existing
+from sandbox.request.protected_names import ProtectedNames, existing
 from sandbox.scratch import quarantine
 from tests.conftest import make_tree
 from tests.redteam.conftest import Box, shown
@@ -101,9 +101,9 @@ def test_what_is_set_aside_is_never_reached_through_a_link(base: Path, monkeypat
         operations=(ReadOnlyRoot(path="/", origin=Origin(reason="a test")),),
         workspace=str(root),
         project=str(root),
-        executed=Executed(roots=(str(root / "out"),)),
+        executed=ProtectedNames(roots=(str(root / "out"),)),
     )
-    shelf = quarantine.Shelf(str(base / "temp"))
+    shelf = quarantine.Quarantine(str(base / "temp"))
     told = quarantine.set_aside(plan, workspace=str(root), shelf=shelf, files=HostFiles())
     assert [violation.path for violation in told] == [str(root / "out/a/.bashrc"), str(root / "out/b/.vscode")]
     assert all("could not be moved away" in violation.line for violation in told)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sandbox import ResolvedSandboxConfig, Session
-from sandbox.linux.run.run import Run
+from sandbox.linux.run.run import LinuxRun
 from tests.soak.counting import Held, look, memory, settled
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _carry_out(session: Session, request: Request, case: Case, command: str) -> 
     if not case.ends:
         return session.run(request, command=command, timeout=case.timeout, cwd=case.cwd)
     up = threading.Event()
-    run = Run(session, request, command, {"timeout": case.timeout, "on_stdout": lambda _: up.set()})
+    run = LinuxRun(session, request, command, {"timeout": case.timeout, "on_stdout": lambda _: up.set()})
     if case.ends < 0:
         threading.Timer(0.02, run.stop).start()
         return run()

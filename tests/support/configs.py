@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vxconf.diagnostics.diagnostic import Unreadable
+from vxconf.diagnostics.diagnostic import UnreadableFile
 from vxconf.document.parse import parse
 from vxconf.validate.validate import validate
 
@@ -36,7 +36,7 @@ def judge(raw: bytes, file: str = "vx.toml") -> tuple[Diagnostic, ...]:
     """What is said of these bytes."""
     try:
         return validate(parse(raw, file=file))
-    except Unreadable as unreadable:
+    except UnreadableFile as unreadable:
         return unreadable.diagnostics
 
 
@@ -46,7 +46,7 @@ def documents() -> list[Document]:
     for path in (*INVALID, *VALID):
         try:
             found.append(parse(path.read_bytes(), file=path.name))
-        except Unreadable:
+        except UnreadableFile:
             continue
     return found
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sandbox.base.host_facts import HostFacts
 from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.machine.ask_facts import HostFiles
-from sandbox.macos.system_tools import Tools
+from sandbox.macos.system_tools import SystemTools
 from sandbox.request.build import build
 
 if TYPE_CHECKING:
@@ -106,9 +106,9 @@ class FakeMac:
         return (self.state / "profile").read_text(encoding="utf-8", errors="surrogateescape")
 
     @property
-    def tools(self) -> Tools:
+    def tools(self) -> SystemTools:
         programs = {"sandbox_exec": str(self.state / "sandbox-exec"), "log": str(self.state / "log-program")}
-        return Tools(**programs, true="/bin/true")
+        return SystemTools(**programs, true="/bin/true")
 
 
 class Sessionless:

@@ -6,11 +6,11 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
-from sandbox.proxy.io.event_loop import Loop
+from sandbox.proxy.io.event_loop import EventLoop
 from sandbox.proxy.io.interfaces import own_addresses
 from sandbox.proxy.policy.policy import Policy, Upstream
 from sandbox.proxy.policy.service_addresses import DNS_PORT, HTTP_PORT, LOOPBACK, SOCKS_PORT
-from sandbox.proxy.proxy import Front
+from sandbox.proxy.proxy import Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -65,8 +65,8 @@ class Served:
         self.reports: list[tuple[str, str]] = []
         self.failures: list[Exception] = []
         self.stand_ins: dict[tuple[str, int], int] = {}
-        self.loop = Loop(waits)
-        self.front = Front(
+        self.loop = EventLoop(waits)
+        self.front = Proxy(
             self.loop,
             Policy(allow=tuple(allow), deny=tuple(deny), upstream=upstream or Upstream()),
             listen=self._listen,

@@ -10,7 +10,7 @@ import random
 import sys
 from pathlib import Path
 
-from vxconf.cli.commands.check import Checker
+from vxconf.cli.commands.check import CheckCommand
 from vxconf.diagnostics.diagnostic import Diagnostic, in_order
 from vxconf.workspace.check_files import PLATFORMS, _block, _references
 from vxconf.workspace.workspace import Workspace, load
@@ -104,9 +104,9 @@ def _lines(draw: random.Random) -> str:
     return text + "".join(f"{line}\n" for line in more)
 
 
-def together(paths: list[str], processes: int) -> Checker:
+def together(paths: list[str], processes: int) -> CheckCommand:
     """The files checked in one go."""
-    checker = Checker(PLATFORMS, processes=processes)
+    checker = CheckCommand(PLATFORMS, processes=processes)
     for path in paths:
         checker.path(path)
     checker.finish()

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from sandbox.linux.messages import Base, Failed, Spec
 from sandbox.linux.run.attempt import Attempt
 from sandbox.machine.find_tools import find_bwrap
-from sandbox.planning.name_grants import Granted
+from sandbox.planning.name_grants import GrantedNames
 from sandbox.planning.operations import Bind, Cover, Name, Names, Origin, ReadOnlyRoot, Way
 from sandbox.session.session import Session
-from sandbox.terminal.output_stream import Stream
+from sandbox.terminal.output_stream import OutputStream
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Access
@@ -100,10 +100,10 @@ class NamedWorkspace:
             environment={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"},
             cwd=self.project,
             observer=observer,
-            granted=Granted(operations),
+            granted=GrantedNames(operations),
             staging=staging,
         )
-        attempt = Attempt(spec, stdin=None, stdout=Stream(), stderr=Stream(), on_access=accesses.append)
+        attempt = Attempt(spec, stdin=None, stdout=OutputStream(), stderr=OutputStream(), on_access=accesses.append)
         bwrap = find_bwrap(os.environ.get("PATH", ""), self.root)
         report = attempt.run(lambda fds: self.session.hand_over(Base(bwrap), fds))
         out, err = report.stdout.decode("utf-8", "replace"), report.stderr.decode("utf-8", "replace")

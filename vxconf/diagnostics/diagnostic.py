@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     from sandbox.contract.config import Platform
     from vxconf.diagnostics.codes import CODES, Code, Stage
 
-__all__ = ["CODES", "Code", "Diagnostic", "FieldPath", "Place", "Severity", "Stage", "Unreadable", "dotted", "in_order"]
+__all__ = [
+    "CODES",
+    "Code",
+    "Diagnostic",
+    "FieldPath",
+    "Place",
+    "Severity",
+    "Stage",
+    "UnreadableFile",
+    "dotted",
+    "in_order",
+]
 
 #: Where a value is in the document: keys and list indexes, outermost first.
 FieldPath = tuple[str | int, ...]
@@ -70,7 +81,7 @@ class Diagnostic:
         return self.severity is Severity.ERROR
 
 
-class Unreadable(Exception):
+class UnreadableFile(Exception):
     """A file that is no document at all.
 
     Attributes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Never
 
-from vxconf.diagnostics.diagnostic import Diagnostic, Place, Unreadable, quoted
+from vxconf.diagnostics.diagnostic import Diagnostic, Place, UnreadableFile, quoted
 from vxconf.document import toml_subset
 from vxconf.document.document import Document, Format, NotFinite
 
@@ -107,8 +107,8 @@ def _diagnostic(file: str, code: str, place: Place, message: str, help_: str) ->
     )
 
 
-def _unreadable(file: str, code: str, place: Place, message: str, help_: str) -> Unreadable:
-    return Unreadable((_diagnostic(file, code, place, message, help_),))
+def _unreadable(file: str, code: str, place: Place, message: str, help_: str) -> UnreadableFile:
+    return UnreadableFile((_diagnostic(file, code, place, message, help_),))
 
 
 def _decode(raw: bytes, file: str) -> str:
@@ -136,9 +136,9 @@ def _toml(text: str, file: str) -> Document:
     try:
         data = tomllib.loads(text, parse_float=_toml_float)
     except tomllib.TOMLDecodeError as error:
-        raise Unreadable(_toml_fault(text, file, error)) from None
+        raise UnreadableFile(_toml_fault(text, file, error)) from None
     except RecursionError:
-        raise Unreadable((too_deep(file, place_at(text, *_deep_place(text))),)) from None
+        raise UnreadableFile((too_deep(file, place_at(text, *_deep_place(text))),)) from None
     except ValueError:  # an integer past the interpreter's limit of digits
         raise _long_number(text, file) from None
     if ("0x" in text or "0o" in text or "0b" in text) and _holds_huge_number(text, data):
@@ -257,10 +257,10 @@ def _json(text: str, file: str) -> Document:
         offset, message, advice = json_fault(text, error)
         raise _unreadable(file, "VX004", place_at(text, offset), f"not JSON: {message}", advice) from None
     except RecursionError:
-        raise Unreadable((too_deep(file, place_at(text, *_deep_place(text))),)) from None
+        raise UnreadableFile((too_deep(file, place_at(text, *_deep_place(text))),)) from None
     except _Refused as refused:
         if refused.code == "VX005":
-            raise Unreadable(_json_duplicates(text, file)) from None
+            raise UnreadableFile(_json_duplicates(text, file)) from None
         raise _unreadable(
             file, refused.code, _json_lexeme(text, refused.pattern), refused.message, refused.help
         ) from None
@@ -337,7 +337,7 @@ def _refuse_lone_surrogates(text: str, file: str) -> None:
 # --- both
 
 
-def _long_number(text: str, file: str) -> Unreadable:
+def _long_number(text: str, file: str) -> UnreadableFile:
     found = max(
         re.finditer(rf"[+-]?(?:0[xob])?[0-9a-fA-F_]{{{MAX_DIGITS},}}", text), key=lambda m: len(m[0]), default=None
     )

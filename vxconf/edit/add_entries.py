@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vxconf.diagnostics.diagnostic import Unreadable, dotted
+from vxconf.diagnostics.diagnostic import UnreadableFile, dotted
 from vxconf.document.parse import parse
 from vxconf.document.spans import locate
 from vxconf.edit import json_edits, toml_edits
@@ -98,7 +98,7 @@ def _grown(document: Document, path: tuple[str, ...], entries: Sequence[str]) ->
         text = edited(text, json_edits.add(text, path, entries))
     try:
         grown = parse(text.encode(), file=document.file)
-    except Unreadable:
+    except UnreadableFile:
         raise _beyond(path) from None
     if not _kept(document, path, text):
         raise _beyond(path)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from sandbox.planning.operations import Operation
     from sandbox.request.linked_packages import Withheld
     from vxconf.document.document import Document
-    from vxconf.explain.explain_macos import Mac
-    from vxconf.resolve.judge_block import Judged
+    from vxconf.explain.explain_macos import ExplainedMac
+    from vxconf.resolve.judge_block import JudgedBlock
     from vxconf.resolve.task_model import SandboxModel
 
 _NO_EFFECT = "does nothing on Linux"
@@ -57,19 +57,19 @@ class Explained:
     """
 
     block: SandboxModel
-    judged: Judged
+    judged: JudgedBlock
     document: Document
     files: Files
     linux: bool = True
-    mac: Mac | None = None
+    mac: ExplainedMac | None = None
     listed: tuple[str, ...] = ()
 
     @property
-    def network(self) -> explain_network.Block:
+    def network(self) -> explain_network.ExplainedNetwork:
         """The part that is about hosts, ports and sockets."""
         bare, resolution = self.judged.bare, self.judged.resolution
         config = bare.config if bare is not None else resolution.config
-        return explain_network.Block(config=config, resolution=resolution, listed=self.listed)
+        return explain_network.ExplainedNetwork(config=config, resolution=resolution, listed=self.listed)
 
     @property
     def temp(self) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sandbox.contract.config import ResolvedSandboxConfig
     from sandbox.planning.macos.profile_rules import MacPlan
-    from vxconf.resolve.judge_block import Judged
+    from vxconf.resolve.judge_block import JudgedBlock
     from vxconf.resolve.task_model import Entry
 
 JSON = dict[str, Any]
@@ -42,14 +42,14 @@ DIFFERENCES = (
 _FRONT = "the task's own front, for programs that obey the proxy variables"
 
 
-class Mac(NamedTuple):
+class ExplainedMac(NamedTuple):
     """What is explained.
 
     Attributes:
         plan: `None` where the block is refused.
     """
 
-    judged: Judged
+    judged: JudgedBlock
     plan: MacPlan | None
 
     @property
@@ -59,7 +59,7 @@ class Mac(NamedTuple):
         return bare.config if bare is not None else self.judged.resolution.config
 
 
-def explained(judged: Judged, temp: str) -> Mac:
+def explained(judged: JudgedBlock, temp: str) -> ExplainedMac:
     """The part of an explanation that is about macOS.
 
     Args:
@@ -67,15 +67,15 @@ def explained(judged: Judged, temp: str) -> Mac:
         temp: how the task's temporary directory is told of.
     """
     request = judged.request
-    return Mac(judged, None if request is None else plan(request, judged.files, temp=temp))
+    return ExplainedMac(judged, None if request is None else plan(request, judged.files, temp=temp))
 
 
-def profile(mac: Mac) -> str:
+def profile(mac: ExplainedMac) -> str:
     """The whole profile, empty where the block is refused."""
     return "" if mac.plan is None else text(mac.plan)
 
 
-def rules(mac: Mac, field: str, entry: Entry) -> list[JSON]:
+def rules(mac: ExplainedMac, field: str, entry: Entry) -> list[JSON]:
     """What one entry becomes."""
     if mac.plan is None:
         return []
@@ -90,11 +90,11 @@ def rules(mac: Mac, field: str, entry: Entry) -> list[JSON]:
     return [_told(rule) for rule in dict.fromkeys(every)]
 
 
-def _origin(mac: Mac, field: str) -> tuple[Entry, ...]:
+def _origin(mac: ExplainedMac, field: str) -> tuple[Entry, ...]:
     return mac.judged.resolution.origin(mac.judged.origins.get(field, field))
 
 
-def _network(mac: Mac, whole: MacPlan, entry: Entry) -> Iterator[JSON]:
+def _network(mac: ExplainedMac, whole: MacPlan, entry: Entry) -> Iterator[JSON]:
     if not entry.text:
         yield {"rule": "", "describe": f"what the tasks of one run list goes through {_FRONT}"}
         return
@@ -112,7 +112,7 @@ def _network(mac: Mac, whole: MacPlan, entry: Entry) -> Iterator[JSON]:
         yield {"rule": "", "describe": f"let {pattern} through {_FRONT}"}
 
 
-def notes(mac: Mac, field: str, entry: Entry) -> Iterator[str]:
+def notes(mac: ExplainedMac, field: str, entry: Entry) -> Iterator[str]:
     """What is worth knowing of one entry on macOS, beside what it becomes."""
     if field == "weakerWhenNested":
         yield "does nothing on macOS: no sandbox runs in another there"
@@ -126,7 +126,7 @@ def notes(mac: Mac, field: str, entry: Entry) -> Iterator[str]:
         yield from _path_notes(mac, field, entry)
 
 
-def _path_notes(mac: Mac, field: str, entry: Entry) -> Iterator[str]:
+def _path_notes(mac: ExplainedMac, field: str, entry: Entry) -> Iterator[str]:
     config = mac.judged.resolution.config
     listed = config.allow_read if field == "allowRead" else config.allow_write
     for index, grant in enumerate(listed):
@@ -141,7 +141,7 @@ def _path_notes(mac: Mac, field: str, entry: Entry) -> Iterator[str]:
             yield "macOS: the directory itself may be removed and renamed"
 
 
-def implied(mac: Mac) -> Iterator[tuple[str, str, list[JSON]]]:
+def implied(mac: ExplainedMac) -> Iterator[tuple[str, str, list[JSON]]]:
     """What no entry says and holds all the same: each place, its reason, and its rules."""
     found: dict[tuple[str, str], dict[str, JSON]] = {}
     for rule in mac.plan.rules if mac.plan is not None else ():

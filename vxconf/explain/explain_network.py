@@ -31,7 +31,7 @@ _DNS_PORT = 53
 _NAMED = 5
 
 
-class Answer(NamedTuple):
+class NetworkAnswer(NamedTuple):
     """Whether something is reached, by which entry or rule, and the entry that comes closest where it is not."""
 
     allowed: bool
@@ -39,7 +39,7 @@ class Answer(NamedTuple):
     nearest: Entry | None = None
 
 
-class Block(NamedTuple):
+class ExplainedNetwork(NamedTuple):
     """What is explained.
 
     Attributes:
@@ -68,7 +68,7 @@ class Block(NamedTuple):
             yield text, self.resolution.origin(f"{field}[{index}]")
 
 
-def operations(block: Block, field: str, entry: Entry) -> Iterator[JSON]:
+def operations(block: ExplainedNetwork, field: str, entry: Entry) -> Iterator[JSON]:
     """What one entry, or a field that is no list, becomes on Linux."""
     if field == "localBinding":
         for port in policy_from_config.published(block.config):
@@ -86,7 +86,7 @@ def operations(block: Block, field: str, entry: Entry) -> Iterator[JSON]:
                 yield from _host(block, field, pattern)
 
 
-def _host(block: Block, field: str, pattern: Pattern) -> Iterator[JSON]:
+def _host(block: ExplainedNetwork, field: str, pattern: Pattern) -> Iterator[JSON]:
     if field == "denyNetwork":
         yield _operation("Deny", str(pattern), f"refuse {pattern} before the allow list is looked at")
         return
@@ -100,7 +100,7 @@ def _host(block: Block, field: str, pattern: Pattern) -> Iterator[JSON]:
         yield _operation("Allow", str(pattern), f"let {pattern} through the task's front")
 
 
-def notes(block: Block, field: str, entry: Entry) -> Iterator[str]:
+def notes(block: ExplainedNetwork, field: str, entry: Entry) -> Iterator[str]:
     """What is worth knowing of one entry beside what it becomes."""
     if field == "localBinding" and block.config.local_binding is True:
         yield "does nothing on Linux: a task always reaches its own servers, and list the ports the host is to reach"
@@ -120,7 +120,7 @@ def notes(block: Block, field: str, entry: Entry) -> Iterator[str]:
                 yield from _host_notes(block, pattern, first=first[pattern] is entry)
 
 
-def _union(block: Block) -> str:
+def _union(block: ExplainedNetwork) -> str:
     union = policy_from_config.canonical(block.listed, allow=True)
     if not union:
         return "reaches what the tasks of one run list, and no task of the workspace lists a host"
@@ -129,7 +129,7 @@ def _union(block: Block) -> str:
     return f"reaches what the tasks of one run list, alone nothing; in a run of the whole workspace {named}"
 
 
-def _host_notes(block: Block, pattern: Pattern, *, first: bool) -> Iterator[str]:
+def _host_notes(block: ExplainedNetwork, pattern: Pattern, *, first: bool) -> Iterator[str]:
     if not first:
         yield "means the same as an entry before it"
         return
@@ -147,12 +147,12 @@ def _host_notes(block: Block, pattern: Pattern, *, first: bool) -> Iterator[str]
             yield f"any TCP port; with the observer strace, {ports} alone for programs that know no proxy"
 
 
-def _denied(block: Block, pattern: Pattern) -> Pattern | None:
+def _denied(block: ExplainedNetwork, pattern: Pattern) -> Pattern | None:
     """The pattern that takes an allowed one back whole."""
     return next((deny for deny, _ in block.patterns("denyNetwork") if deny.covers(pattern)), None)
 
 
-def _loopback_note(block: Block, pattern: Pattern) -> str:
+def _loopback_note(block: ExplainedNetwork, pattern: Pattern) -> str:
     if pattern.port is None:
         return "through a proxy alone, and most programs take none to loopback: name the port to dial it"
     if pattern.port in policy_from_config.published(block.config):
@@ -160,7 +160,7 @@ def _loopback_note(block: Block, pattern: Pattern) -> str:
     return "the host's own server, dialled without a proxy"
 
 
-def implied(block: Block, temp: str) -> Iterator[tuple[str, str, str, list[JSON]]]:
+def implied(block: ExplainedNetwork, temp: str) -> Iterator[tuple[str, str, str, list[JSON]]]:
     """What holds of every task's network though no entry says so: value, reason, note, operations."""
     yield (
         f"127.0.0.1:{HTTP_PORT}, 127.0.0.1:{SOCKS_PORT}, 127.0.0.1:{_DNS_PORT}",
@@ -198,7 +198,7 @@ def listeners(config: ResolvedSandboxConfig) -> list[str]:
     ]
 
 
-def host(block: Block, target: str) -> Answer:
+def host(block: ExplainedNetwork, target: str) -> NetworkAnswer:
     """Whether the task reaches a host, given as `host` or `host:port`.
 
     Without a port the question is whether it is reached at any.
@@ -207,25 +207,25 @@ def host(block: Block, target: str) -> Answer:
     try:
         name = presented(name)
     except PatternRefused as refused:
-        return Answer(allowed=False, by=f"no host is written like that: {refused.message}")
+        return NetworkAnswer(allowed=False, by=f"no host is written like that: {refused.message}")
     if name in policy_from_config.LOOPBACK and port is not None and port in policy_from_config.published(block.config):
-        return Answer(allowed=True, by=f"port {port} is the task's own, since localBinding lists it")
+        return NetworkAnswer(allowed=True, by=f"port {port} is the task's own, since localBinding lists it")
     nearest = _nearest(block, name)
     denies = [(pattern, entries[0]) for pattern, entries in block.patterns("denyNetwork")]
     for pattern, entry in denies:
         if pattern.matches(name, port):
-            return Answer(allowed=False, by=entry, nearest=nearest)
+            return NetworkAnswer(allowed=False, by=entry, nearest=nearest)
     for pattern, entries in block.patterns("network"):
         asked = pattern.port if port is None else port
         if pattern.matches(name, asked) and not any(deny.matches(name, asked) for deny, _ in denies):
-            return Answer(allowed=True, by=entries[0])
+            return NetworkAnswer(allowed=True, by=entries[0])
     for pattern, entry in denies:
         if port is None and pattern.matches(name, pattern.port) and nearest is not None:
-            return Answer(allowed=False, by=entry, nearest=nearest)
-    return Answer(allowed=False, by=_not_listed(block, name, port), nearest=nearest)
+            return NetworkAnswer(allowed=False, by=entry, nearest=nearest)
+    return NetworkAnswer(allowed=False, by=_not_listed(block, name, port), nearest=nearest)
 
 
-def _not_listed(block: Block, name: str, port: int | None) -> str:
+def _not_listed(block: ExplainedNetwork, name: str, port: int | None) -> str:
     if block.config.network is True:
         others = policy_from_config.canonical(block.listed, allow=True)
         found = [p for p in (check_pattern(text, allow=True) for text in others) if p.matches(name, port or p.port)]
@@ -236,7 +236,7 @@ def _not_listed(block: Block, name: str, port: int | None) -> str:
     return "it is on no list" if block.config.network else "the block lists no host"
 
 
-def _nearest(block: Block, name: str) -> Entry | None:
+def _nearest(block: ExplainedNetwork, name: str) -> Entry | None:
     """The entry that has most of a name's end in common with it, a host of its own domain at least."""
     best: tuple[int, Entry] | None = None
     for pattern, entries in block.patterns("network"):
@@ -265,20 +265,22 @@ def _split(target: str) -> tuple[str, int | None]:
     return (name, int(port)) if has_port else (target, None)
 
 
-def socket(block: Block, real: str, *, temp: str) -> Answer:
+def socket(block: ExplainedNetwork, real: str, *, temp: str) -> NetworkAnswer:
     """Whether the task may connect to a socket of the host's at a canonical path."""
     for path, entries in block.entries("unixSockets"):
         if path == real:
-            return Answer(allowed=True, by=entries[0])
+            return NetworkAnswer(allowed=True, by=entries[0])
     if block.config.unix_sockets is True:
-        return Answer(allowed=True, by="allow.unixSockets = true opens every socket that this user may open")
+        return NetworkAnswer(allowed=True, by="allow.unixSockets = true opens every socket that this user may open")
     for place in policy_from_config.own_sockets(block.config, temp):
         if paths.at_or_under(real, place):
-            return Answer(allowed=True, by=f"sockets in {place} are the task's own work")
+            return NetworkAnswer(allowed=True, by=f"sockets in {place} are the task's own work")
     what = known_sockets.control(real)
     behind = f", and behind it is {what}" if what else ""
     near = [entries[0] for path, entries in block.entries("unixSockets") if paths.parent(path) == paths.parent(real)]
-    return Answer(allowed=False, by=f"no entry of unixSockets is that path{behind}", nearest=near[0] if near else None)
+    return NetworkAnswer(
+        allowed=False, by=f"no entry of unixSockets is that path{behind}", nearest=near[0] if near else None
+    )
 
 
 def _operation(op: str, path: str, describe: str) -> JSON:

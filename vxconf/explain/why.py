@@ -64,7 +64,7 @@ def _is_socket(what: Explained, real: str) -> bool:
     return named or what.files.kind(real) is Kind.OTHER or real.endswith((".sock", ".socket"))
 
 
-def _told(what: Explained, answer: explain_network.Answer) -> JSON:
+def _told(what: Explained, answer: explain_network.NetworkAnswer) -> JSON:
     by = _because(answer.by) if isinstance(answer.by, str) else _line(what, answer.by)
     nearest = None if answer.nearest is None else _line(what, answer.nearest)
     return {"allowed": answer.allowed, "by": by, "nearest": nearest}

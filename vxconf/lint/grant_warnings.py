@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sandbox.request.build import Request
     from vxconf.diagnostics.diagnostic import Diagnostic
     from vxconf.document.document import Document
-    from vxconf.resolve.judge_block import Judged
+    from vxconf.resolve.judge_block import JudgedBlock
     from vxconf.resolve.task_model import Entry, SandboxModel
 #: Entries of a block that are told to be covered.
 _TOLD = 20
@@ -30,7 +30,7 @@ LARGE = 1_000
 
 def cautions(
     block: SandboxModel,
-    judged: Judged,
+    judged: JudgedBlock,
     document: Document,
     *,
     files: Files,
@@ -67,7 +67,7 @@ _Found = tuple[str, "Entry", str, str]
 
 
 def _naming_nothing(
-    judged: Judged, inert: Collection[str], files: Files, is_made: Callable[[str], bool]
+    judged: JudgedBlock, inert: Collection[str], files: Files, is_made: Callable[[str], bool]
 ) -> Iterator[_Found]:
     # an entry with braces names something as soon as one of its alternatives does
     alternatives: dict[Entry, list[str]] = {}
@@ -105,7 +105,7 @@ def _not_understood(text: str) -> str:
     return "check the spelling, or make it before the task starts"
 
 
-def _covered(block: SandboxModel, judged: Judged, document: Document, inert: Collection[str]) -> Iterator[_Found]:
+def _covered(block: SandboxModel, judged: JudgedBlock, document: Document, inert: Collection[str]) -> Iterator[_Found]:
     config, resolution = judged.resolution.config, judged.resolution
     reads = [(f"allowRead[{i}]", grant) for i, grant in enumerate(config.allow_read)]
     writes = [(f"allowWrite[{i}]", grant) for i, grant in enumerate(config.allow_write)]
@@ -131,7 +131,9 @@ def _covered(block: SandboxModel, judged: Judged, document: Document, inert: Col
 _Grants = list[tuple[str, str]]
 
 
-def _covers(judged: Judged, reads: _Grants, writes: _Grants, inert: Collection[str]) -> tuple[tuple[Entry, Entry], ...]:
+def _covers(
+    judged: JudgedBlock, reads: _Grants, writes: _Grants, inert: Collection[str]
+) -> tuple[tuple[Entry, Entry], ...]:
     """Entries that seem to be covered, each with one that seems to cover it."""
     walls, origins = _walls(judged.bare), dict(judged.resolution.origins)
     found: dict[Entry, list[Entry | None]] = {}
@@ -159,7 +161,7 @@ def _covers(judged: Judged, reads: _Grants, writes: _Grants, inert: Collection[s
     return tuple((entry, covers[0]) for entry, covers in found.items() if covers[0] is not None and all(covers))
 
 
-def _outside(judged: Judged) -> Iterator[_Found]:
+def _outside(judged: JudgedBlock) -> Iterator[_Found]:
     """Read grants that hold the workspace: they stop at its root, and around it all may be read anyway."""
     request = judged.bare
     if request is None or request.config.hermetic:
@@ -180,7 +182,7 @@ def store_places(home: str, files: Files) -> frozenset[str]:
     return frozenset(places | {paths.canonical(place, files) for place in places})
 
 
-def _opening_stores(judged: Judged, stores: Collection[str]) -> Iterator[_Found]:
+def _opening_stores(judged: JudgedBlock, stores: Collection[str]) -> Iterator[_Found]:
     config = judged.resolution.config
     for name, grants in (("allowRead", config.allow_read), ("allowWrite", config.allow_write)):
         for index, grant in enumerate(grants):
@@ -197,7 +199,7 @@ def _opening_stores(judged: Judged, stores: Collection[str]) -> Iterator[_Found]
                 )
 
 
-def _large_by_name(judged: Judged, files: Files) -> Iterator[_Found]:
+def _large_by_name(judged: JudgedBlock, files: Files) -> Iterator[_Found]:
     config = judged.resolution.config
     for index, grant in enumerate(config.allow_write):
         if grant.endswith("/") or globs.has_wildcard(grant) or not _is_large(_literal(grant), files):
@@ -227,7 +229,7 @@ def _walls(request: Request | None) -> tuple[str, ...]:
     return (request.workspace_root, request.facts.temp_root, *(wall.path for wall in closed))
 
 
-def _grant_at(judged: Judged, field: str) -> str:
+def _grant_at(judged: JudgedBlock, field: str) -> str:
     name, _, index = field.rstrip("]").partition("[")
     config = judged.resolution.config
     return (config.allow_read if name == "allowRead" else config.allow_write)[int(index)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sandbox.base.host_patterns import Pattern
     from vxconf.diagnostics.diagnostic import Diagnostic
     from vxconf.document.document import Document
-    from vxconf.resolve.judge_block import Judged
+    from vxconf.resolve.judge_block import JudgedBlock
     from vxconf.resolve.task_model import Entry, SandboxModel
 
 # right below these whoever asks is given a server, or the log of one
@@ -33,7 +33,7 @@ _STRANGERS = (
 _Found = tuple[str, "Entry", str, str]
 
 
-def cautions(block: SandboxModel, judged: Judged, document: Document, *, files: Files) -> tuple[Diagnostic, ...]:
+def cautions(block: SandboxModel, judged: JudgedBlock, document: Document, *, files: Files) -> tuple[Diagnostic, ...]:
     """The warnings of one block, the same on every platform.
 
     Args:
@@ -138,7 +138,7 @@ def _strangers(allowed: _Listed) -> Iterator[_Found]:
             yield "VX414", entry, what, "name the hosts the task needs"
 
 
-def _sockets(judged: Judged, files: Files) -> Iterator[_Found]:
+def _sockets(judged: JudgedBlock, files: Files) -> Iterator[_Found]:
     resolution = judged.resolution
     granted = resolution.config.unix_sockets
     for index, path in enumerate(granted if isinstance(granted, tuple) else ()):

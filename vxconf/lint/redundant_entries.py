@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sandbox.planning.plan import Plan
     from sandbox.request.build import Request
     from vxconf.document.document import Document
-    from vxconf.resolve.judge_block import Judged
+    from vxconf.resolve.judge_block import JudgedBlock
     from vxconf.resolve.task_model import Entry, SandboxModel
 
 #: A name no plan places anything at: what holds for it holds for all that is not placed.
@@ -28,7 +28,7 @@ _OTHER = "\x01"
 class Needless:
     """Asks the plans of one block: the one it has, and the one it would have without an entry."""
 
-    def __init__(self, block: SandboxModel, judged: Judged, document: Document) -> None:
+    def __init__(self, block: SandboxModel, judged: JudgedBlock, document: Document) -> None:
         """Takes what the file says, what became of it, and the file."""
         self._block = block
         self._judged = judged

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sandbox.contract.config import Platform
     from sandbox.planning.plan import Plan
     from sandbox.request.build import Request
-    from sandbox.request.linked_packages import Projects
+    from sandbox.request.linked_packages import LinkedProjects
     from vxconf.diagnostics.diagnostic import FieldPath
     from vxconf.document.document import Document
     from vxconf.resolve.task_model import SandboxModel
@@ -71,7 +71,7 @@ _ATTRIBUTES = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class BlockSetting:
     """What blocks of one project are judged against.
 
     Attributes:
@@ -83,7 +83,7 @@ class Setting:
     platform: Platform
     workspace: str
     project: str
-    projects: Projects
+    projects: LinkedProjects
     cache_dir: str | None
     files: Files
     facts: HostFacts
@@ -105,7 +105,7 @@ class Folded:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Judged:
+class JudgedBlock:
     """A block and what became of it.
 
     Attributes:
@@ -120,7 +120,7 @@ class Judged:
     bare: Request | None
     origins: dict[str, str]
     refusals: tuple[Diagnostic, ...]
-    where: Setting
+    where: BlockSetting
     folded: Callable[[], Folded]
 
     @property
@@ -190,14 +190,16 @@ def not_yet(diagnostic: Diagnostic) -> bool:
     return diagnostic.code.startswith("VX5")
 
 
-def judge(block: SandboxModel, document: Document, where: Setting, folded: Callable[[], Folded] = Folded) -> Judged:
+def judge(
+    block: SandboxModel, document: Document, where: BlockSetting, folded: Callable[[], Folded] = Folded
+) -> JudgedBlock:
     """Resolves a block and finds every reason why it cannot be granted.
 
     Args:
         block: what the file says.
         document: the file the block stands in, for places.
         where: what it is judged against.
-        folded: see `Judged`.
+        folded: see `JudgedBlock`.
     """
     resolution = resolve(
         block,
@@ -237,7 +239,7 @@ def judge(block: SandboxModel, document: Document, where: Setting, folded: Calla
                 break
         else:
             break
-    return Judged(
+    return JudgedBlock(
         resolution=resolution,
         bare=request,
         origins=trial.origins(),

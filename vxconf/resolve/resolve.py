@@ -27,7 +27,7 @@ LEAVES_PROJECT = "VX301"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class RefusedEntry:
     """A refusal and the place of the file it is about."""
 
     path: FieldPath
@@ -49,7 +49,7 @@ class Resolution:
     config: ResolvedSandboxConfig
     origins: tuple[tuple[str, Entries], ...]
     links: tuple[tuple[str, str], ...]
-    refusals: tuple[Refused, ...]
+    refusals: tuple[RefusedEntry, ...]
 
     def origin(self, field: str) -> Entries:
         """The entries a field of the config comes from; none for one that is implied."""
@@ -81,7 +81,7 @@ class _Resolver:
         self._where = where
         self._origins: list[tuple[str, Entries]] = []
         self._links: dict[str, str] = {}
-        self._refusals: list[Refused] = []
+        self._refusals: list[RefusedEntry] = []
 
     def run(self, block: SandboxModel) -> Resolution:
         where = self._where
@@ -130,7 +130,7 @@ class _Resolver:
             try:
                 results = tuple(one(entry.text))
             except Refusal as refusal:
-                self._refusals.append(Refused(path=entry.path, refusal=refusal))
+                self._refusals.append(RefusedEntry(path=entry.path, refusal=refusal))
                 continue
             for result in results:
                 origins = found.setdefault(result, [])

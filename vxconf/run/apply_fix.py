@@ -12,7 +12,7 @@ import secrets
 import stat
 from typing import TYPE_CHECKING
 
-from vxconf.diagnostics.diagnostic import Unreadable
+from vxconf.diagnostics.diagnostic import UnreadableFile
 from vxconf.document.read_file import ReadError, read
 from vxconf.edit.add_entries import Change, Uneditable, additions, with_entries
 from vxconf.workspace.load_file import load_text
@@ -67,7 +67,7 @@ def apply(task: Task, fix: Fix) -> tuple[Change, ...]:
         raise Unfixed(f"{loaded.file} was changed while the task ran", "run the task again")
     try:
         new, changes = with_entries(old, file=loaded.file, additions=wanted)
-    except (Uneditable, Unreadable) as fault:
+    except (Uneditable, UnreadableFile) as fault:
         raise Unfixed(f"{loaded.file} was not changed: {fault}") from None
     if not changes:
         raise Unfixed(f"{loaded.file} has every entry already", "see what the report says of each violation")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-class Named(Protocol):
+class NamedTask(Protocol):
     """What is scheduled."""
 
     @property
@@ -17,7 +17,7 @@ class Named(Protocol):
         """Unlike any other's."""
 
 
-T = TypeVar("T", bound=Named)
+T = TypeVar("T", bound=NamedTask)
 
 
 class Cycle(Exception):

@@ -38,7 +38,7 @@ _LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class EndedTask:
     """What became of one task.
 
     Attributes:
@@ -63,11 +63,11 @@ class Listener(Protocol):
     def output(self, task: Task, stream: int, chunk: bytes) -> None:
         """A command wrote to stream 1 or 2."""
 
-    def ended(self, ended: Ended) -> None:
+    def ended(self, ended: EndedTask) -> None:
         """A task is done with."""
 
 
-class Runs:
+class TaskRunner:
     """One invocation of several tasks."""
 
     def __init__(
@@ -96,7 +96,7 @@ class Runs:
         self._jobs = jobs
         self._timeout = timeout
         self._observer = observer
-        self._ended: dict[str, Ended] = {}
+        self._ended: dict[str, EndedTask] = {}
         self._up: dict[str, Server] = {}
         self._plain: set[int] = set()
         self._lock = threading.RLock()
@@ -111,9 +111,9 @@ class Runs:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, number)
 
-    def run(self) -> tuple[Ended, ...]:
+    def run(self) -> tuple[EndedTask, ...]:
         """Run everything to the end; what became of each, in the steps' order."""
-        running: dict[Future[Ended | None], str] = {}
+        running: dict[Future[EndedTask | None], str] = {}
         waiting = dict(self._steps)
         with ThreadPoolExecutor(self._jobs, thread_name_prefix="vxconf-task") as threads:
             try:
@@ -147,7 +147,7 @@ class Runs:
             if failed or self._stopped_by:
                 why = f"{failed[0]} did not pass" if failed else "the run was stopped"
                 del waiting[name]
-                self._end(Ended(task=step.task, passed=False, skipped=why))
+                self._end(EndedTask(task=step.task, passed=False, skipped=why))
             elif all(other in self._up or other in self._ended for other in step.after):
                 ready.append(name)
         return ready
@@ -157,23 +157,23 @@ class Runs:
         with self._lock:
             return list(self._up.items())
 
-    def _end(self, ended: Ended) -> None:
+    def _end(self, ended: EndedTask) -> None:
         self._ended[ended.task.id] = ended
         self._listener.ended(ended)
 
-    def _one(self, step: Step[Task]) -> Ended | None:
+    def _one(self, step: Step[Task]) -> EndedTask | None:
         """Run one task; `None` for a server that is up."""
         task, model = step.task, step.task.model
         if model is None or model.exec is None:
-            return Ended(task=task, passed=True)
+            return EndedTask(task=task, passed=True)
         self._listener.started(task)
         try:
             if model.exec.persistent is not None:
                 return self._serve(task, model.exec)
             result = self._sandboxed(task, model.exec) if task.sandboxed else self._unsandboxed(task, model.exec)
         except Refused as refused:
-            return Ended(task=task, passed=False, refusals=refused.diagnostics, skipped="it is refused")
-        return Ended(task=task, passed=result.exit_code == 0, result=result)
+            return EndedTask(task=task, passed=False, refusals=refused.diagnostics, skipped="it is refused")
+        return EndedTask(task=task, passed=result.exit_code == 0, result=result)
 
     def _sandboxed(self, task: Task, what: Exec) -> RunResult:
         return self._session.run(
@@ -188,13 +188,13 @@ class Runs:
             capture=False,
         )
 
-    def _serve(self, task: Task, what: Exec) -> Ended | None:
+    def _serve(self, task: Task, what: Exec) -> EndedTask | None:
         if not task.sandboxed:
             reason = "a server without a sandbox block cannot be run beside other tasks"
             result = RunResult(
                 sandboxed=False, exit_code=125, refusals=(f"{reason}\nhint: give it a block, or run it",)
             )
-            return Ended(task=task, passed=False, result=result)
+            return EndedTask(task=task, passed=False, result=result)
         said = what.persistent
         ready = Ready(
             output=(said.output if said else None) or "",
@@ -215,14 +215,14 @@ class Runs:
             )
         except SandboxError as error:
             result = RunResult(sandboxed=True, exit_code=125, refusals=(str(error),))
-            return Ended(task=task, passed=False, result=result)
+            return EndedTask(task=task, passed=False, result=result)
         try:
             server.wait_ready()
         except NotReady as error:
             result = server.stop()
             if error.result is None:
-                return Ended(task=task, passed=False, result=result, skipped=error.message)
-            return Ended(task=task, passed=False, result=result)
+                return EndedTask(task=task, passed=False, result=result, skipped=error.message)
+            return EndedTask(task=task, passed=False, result=result)
         with self._lock:
             self._up[task.id] = server
         return None
@@ -250,7 +250,7 @@ class Runs:
         result = server.stop()
         stopped = not by_itself and result.command_exit_code in _STOPPED and not result.violations
         passed = result.exit_code == 0 or (stopped and result.trace != "partial")
-        self._end(Ended(task=self._steps[name].task, passed=passed, result=result))
+        self._end(EndedTask(task=self._steps[name].task, passed=passed, result=result))
 
     def _unsandboxed(self, task: Task, what: Exec) -> RunResult:
         with contextlib.ExitStack() as held:

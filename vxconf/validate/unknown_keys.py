@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from vxconf.diagnostics.diagnostic import dotted, quoted
 from vxconf.schema import schema_files
-from vxconf.suggest import Nearest, fold
+from vxconf.suggest import NearestNames, fold
 from vxconf.validate.finding import Finding
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def unknown_key(
     """One finding for each key of a table that the schema does not know there."""
     node = schema_files.lookup(root, path)
     known = [key for key in schema_files.properties(root, node or {}) if key != schema_files.ANY]
-    nearest = Nearest(known)
+    nearest = NearestNames(known)
     for key in value:
         if key in known:
             continue
@@ -62,7 +62,7 @@ def unknown_key(
         )
 
 
-def _advice(key: str, value: dict[str, Any], path: FieldPath, nearest: Nearest, name: schema_files.Name) -> str:
+def _advice(key: str, value: dict[str, Any], path: FieldPath, nearest: NearestNames, name: schema_files.Name) -> str:
     table = _table(path)
     if table == "task" and key == "sandbox":
         if "exec" in value:
@@ -118,4 +118,4 @@ def _elsewhere(key: str, path: FieldPath, name: schema_files.Name) -> list[str]:
 
 def close(wrong: str, right: str) -> bool:
     """Whether somebody who wrote `wrong` meant `right`."""
-    return Nearest([right]).to(wrong) == right
+    return NearestNames([right]).to(wrong) == right

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity, Unreadable, dotted
+from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity, UnreadableFile, dotted
 from vxconf.document.document import Document
 from vxconf.document.parse import format_of, parse
 from vxconf.document.read_file import ReadError, TooLarge, read
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vxconf.document.document import Format
 
 #: Files without a mistake by their bytes: those of a monorepo are often alike, and then judged as texts only once.
-Known = dict[tuple["Format | None", bytes], "Loaded"]
+Known = dict[tuple["Format | None", bytes], "LoadedFile"]
 #: Bytes of a file, and files, worth keeping so.
 _ALIKE, _KNOWN = 1 << 16, 4096
 
@@ -34,7 +34,7 @@ START = Place(1, 1, 1, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
+class LoadedFile:
     """One task file.
 
     Attributes:
@@ -71,7 +71,7 @@ class Loaded:
         return (*(task.name for task in self.model.tasks), *self.broken)
 
 
-def load_file(path: str, *, file: str, known: Known | None = None) -> Loaded:
+def load_file(path: str, *, file: str, known: Known | None = None) -> LoadedFile:
     """The file of that name; never raises on what is in it.
 
     Args:
@@ -92,7 +92,7 @@ def read_document(path: str, *, file: str) -> tuple[Document | None, tuple[Diagn
         return parse(read(path), file=file), ()
     except ReadError as fault:
         return None, (_unread(fault, file),)
-    except Unreadable as fault:
+    except UnreadableFile as fault:
         return None, fault.diagnostics
 
 
@@ -101,24 +101,24 @@ def _unread(fault: ReadError, file: str) -> Diagnostic:
     return whole_file(code, file, f"the file {fault.message}", fault.help)
 
 
-def load_text(raw: bytes, *, path: str, file: str, known: Known | None = None) -> Loaded:
+def load_text(raw: bytes, *, path: str, file: str, known: Known | None = None) -> LoadedFile:
     """The file these bytes are the content of; `known` as in `load_file`."""
     key = (format_of(file), raw)
     alike = known.get(key) if known is not None else None
     if alike is not None and alike.document is not None:
         same = alike.document
         document = Document(file=file, format=same.format, text=same.text, data=same.data, cache=same.cache)
-        return Loaded(
+        return LoadedFile(
             path=path, file=file, text=same.text, document=document, model=alike.model, broken=(), diagnostics=()
         )
     try:
         document = parse(raw, file=file)
-    except Unreadable as fault:
+    except UnreadableFile as fault:
         # the excerpt of a file that is not UTF-8 shows a mark where the bytes are not
         return unloaded(path, *fault.diagnostics, text=raw.decode("utf-8-sig", "replace"))
     diagnostics = validate(document)
     model, broken = _models(document, diagnostics)
-    loaded = Loaded(
+    loaded = LoadedFile(
         path=path,
         file=file,
         text=document.text,
@@ -133,9 +133,9 @@ def load_text(raw: bytes, *, path: str, file: str, known: Known | None = None) -
     return loaded
 
 
-def unloaded(path: str, *diagnostics: Diagnostic, text: str = "") -> Loaded:
+def unloaded(path: str, *diagnostics: Diagnostic, text: str = "") -> LoadedFile:
     """A file that gives no tasks, and why."""
-    return Loaded(
+    return LoadedFile(
         path=path,
         file=diagnostics[0].file,
         text=text,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Members:
+class MemberGlobs:
     """What a workspace's own file says.
 
     Attributes:
@@ -42,29 +42,29 @@ class Members:
 class _Problem(Exception):
     def __init__(self, code: str, problem: str, remedy: str) -> None:
         super().__init__(problem)
-        self.found = Members(problem=problem, code=code, help=remedy)
+        self.found = MemberGlobs(problem=problem, code=code, help=remedy)
 
 
-def members(root: Root) -> Members:
+def members(root: Root) -> MemberGlobs:
     """The members a workspace names; none for a root chosen by git or by the project alone."""
     reader = {"workspace.toml": _own, "pnpm": _pnpm, "package.json": _npm, "uv": _uv}.get(root.rule)
     if reader is None:
-        return Members()
+        return MemberGlobs()
     try:
         return reader(read(root.marker))
     except ReadError as fault:
-        return Members(problem=f"the file {fault.message}", code="VX001", help=fault.help)
+        return MemberGlobs(problem=f"the file {fault.message}", code="VX001", help=fault.help)
     except _Problem as fault:
         return fault.found
 
 
-def _own(raw: bytes) -> Members:
+def _own(raw: bytes) -> MemberGlobs:
     try:
         data = _toml(raw)
         globs = _strings(data, "projects")
     except _Problem:
         # the file is validated as a document of its own, with places
-        return Members()
+        return MemberGlobs()
     for glob in globs:
         bare = glob.removeprefix("!")
         if bare.startswith("/") or ".." in bare.split("/"):
@@ -75,10 +75,10 @@ def _own(raw: bytes) -> Members:
             )
     include, exclude = _split(globs)
     cache = data.get("cacheDir")
-    return Members(include=include, exclude=exclude, cache_dir=cache if isinstance(cache, str) else "")
+    return MemberGlobs(include=include, exclude=exclude, cache_dir=cache if isinstance(cache, str) else "")
 
 
-def _pnpm(raw: bytes) -> Members:
+def _pnpm(raw: bytes) -> MemberGlobs:
     from vxconf.workspace.pnpm_yaml import NotAList, top_level_list
 
     try:
@@ -88,10 +88,10 @@ def _pnpm(raw: bytes) -> Members:
             "VX102", str(fault), "write packages as a plain list of globs, or use .vx/workspace.toml"
         ) from None
     include, exclude = _split(globs)
-    return Members(include=include, exclude=exclude, manifest="package.json")
+    return MemberGlobs(include=include, exclude=exclude, manifest="package.json")
 
 
-def _npm(raw: bytes) -> Members:
+def _npm(raw: bytes) -> MemberGlobs:
     import json
 
     try:
@@ -101,12 +101,12 @@ def _npm(raw: bytes) -> Members:
     value = data.get("workspaces") if isinstance(data, dict) else None
     globs = _strings(value, "packages") if isinstance(value, dict) else _strings({"workspaces": value}, "workspaces")
     include, exclude = _split(globs)
-    return Members(include=include, exclude=exclude, manifest="package.json")
+    return MemberGlobs(include=include, exclude=exclude, manifest="package.json")
 
 
-def _uv(raw: bytes) -> Members:
+def _uv(raw: bytes) -> MemberGlobs:
     found: dict[str, Any] = _toml(raw)["tool"]["uv"]["workspace"]
-    return Members(
+    return MemberGlobs(
         include=_split(_strings(found, "members"))[0],
         exclude=_split(_strings(found, "exclude"))[0],
         manifest="pyproject.toml",

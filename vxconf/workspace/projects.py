@@ -10,7 +10,7 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from vxconf.workspace.members import Members, members
+from vxconf.workspace.members import MemberGlobs, members
 from vxconf.workspace.root import CONFIG_NAMES
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class TooManyDirectories(Exception):
         self.directory = directory
 
 
-class Projects:
+class ProjectFinder:
     """The projects of one workspace; each part of it is walked at most once."""
 
     def __init__(self, root: Root, *, bound: int = BOUND) -> None:
@@ -46,7 +46,7 @@ class Projects:
         self._below: dict[str, tuple[str, ...]] = {}
 
     @cached_property
-    def members(self) -> Members:
+    def members(self) -> MemberGlobs:
         """What the workspace's own file says."""
         return members(self._root)
 

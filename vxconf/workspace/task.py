@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sandbox.contract.config import Platform, ResolvedSandboxConfig
     from sandbox.request.build import Request
     from vxconf.diagnostics.diagnostic import Diagnostic
-    from vxconf.resolve.judge_block import Folded, Judged
+    from vxconf.resolve.judge_block import Folded, JudgedBlock
     from vxconf.resolve.task_model import TaskModel
     from vxconf.workspace.workspace import Project
 
@@ -41,7 +41,7 @@ class Task:
         """Takes the project that has it."""
         self.project = project
         self.name = name
-        self._judged: dict[Platform, Judged | None] = {}
+        self._judged: dict[Platform, JudgedBlock | None] = {}
 
     def __repr__(self) -> str:
         return f"Task({self.id!r})"
@@ -68,7 +68,7 @@ class Task:
         model = self.model
         return model is not None and model.exec is not None and model.exec.sandbox is not None
 
-    def judged(self, platform: Platform | None = None) -> Judged | None:
+    def judged(self, platform: Platform | None = None) -> JudgedBlock | None:
         """What became of its block; `None` when it has none, or one with mistakes.
 
         Raises:
@@ -79,7 +79,7 @@ class Task:
             self._judged[platform] = self._judge(platform)
         return self._judged[platform]
 
-    def _judge(self, platform: Platform) -> Judged | None:
+    def _judge(self, platform: Platform) -> JudgedBlock | None:
         from vxconf.resolve.judge_block import judge
 
         model, loaded = self.model, self.project.loaded
@@ -147,7 +147,7 @@ class Task:
             raise Refused(refusals)
         return self._request(judged)
 
-    def _request(self, judged: Judged) -> Request:
+    def _request(self, judged: JudgedBlock) -> Request:
         from vxconf.resolve.cache_inputs import unread
         from vxconf.resolve.judge_block import diagnose
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vxconf.workspace.workspace import Project, Workspace
 
 
-class Graph:
+class TaskGraph:
     """The tasks of one workspace and what they refer to; manifests are read when a `^` is met."""
 
     def __init__(self, workspace: Workspace) -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.machine.ask_facts import Snapshot, home_directory, host_facts
-from vxconf.workspace.load_file import Known, Loaded, config_file, load_file, unloaded
-from vxconf.workspace.projects import Projects
+from vxconf.workspace.load_file import Known, LoadedFile, config_file, load_file, unloaded
+from vxconf.workspace.projects import ProjectFinder
 from vxconf.workspace.references import Unknown, nearest, split
 from vxconf.workspace.root import Root, RootFinder
 from vxconf.workspace.task import Refused, Task
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import HostFacts
     from sandbox.contract.config import Platform
     from vxconf.diagnostics.diagnostic import Diagnostic
-    from vxconf.resolve.judge_block import Setting
+    from vxconf.resolve.judge_block import BlockSetting
     from vxconf.resolve.task_model import TaskModel
-    from vxconf.workspace.task_graph import Graph
+    from vxconf.workspace.task_graph import TaskGraph
 
 
 def load(path: str = ".") -> Workspace:
@@ -50,7 +50,7 @@ class Workspace:
         self._here = here or root.path
         self._name_of = name_of or self._relative
         self._loaded: dict[str, Project] = {}
-        self._projects = Projects(root)
+        self._projects = ProjectFinder(root)
         self._facts: dict[Platform, HostFacts] = {}
         #: Files loaded before; see `vxconf.workspace.load_file`.
         self.known: Known = {}
@@ -117,16 +117,16 @@ class Workspace:
         return tuple(task for project in self.projects for task in project.tasks)
 
     @property
-    def index(self) -> Projects:
+    def index(self) -> ProjectFinder:
         """The projects as directories."""
         return self._projects
 
     @cached_property
-    def graph(self) -> Graph:
+    def graph(self) -> TaskGraph:
         """Which tasks the key of a task folds."""
-        from vxconf.workspace.task_graph import Graph
+        from vxconf.workspace.task_graph import TaskGraph
 
-        return Graph(self)
+        return TaskGraph(self)
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -216,7 +216,7 @@ class Project:
         """Takes a canonical directory of the workspace."""
         self.workspace = workspace
         self.directory = directory
-        self._settings: dict[Platform, Setting] = {}
+        self._settings: dict[Platform, BlockSetting] = {}
 
     def __repr__(self) -> str:
         return f"Project({self.relative!r})"
@@ -232,7 +232,7 @@ class Project:
         return self.directory if self.relative == "." else self.relative
 
     @cached_property
-    def loaded(self) -> Loaded | None:
+    def loaded(self) -> LoadedFile | None:
         """Its task file; `None` when it has none."""
         found = config_file(self.directory, self.workspace.name_of)
         if found is None:
@@ -287,17 +287,17 @@ class Project:
         places = frozenset(places_made(self))
         return places, frozenset(above for place in places for above in paths.parents(place))
 
-    def setting(self, platform: Platform) -> Setting:
+    def setting(self, platform: Platform) -> BlockSetting:
         """What its blocks are judged against.
 
         Raises:
             TooManyDirectories: the project is too large to be searched for others in it.
         """
-        from vxconf.resolve.judge_block import Setting
+        from vxconf.resolve.judge_block import BlockSetting
 
         if platform not in self._settings:
             workspace = self.workspace
-            self._settings[platform] = Setting(
+            self._settings[platform] = BlockSetting(
                 platform=platform,
                 workspace=workspace.root,
                 project=self.directory,

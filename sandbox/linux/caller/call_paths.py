@@ -19,7 +19,7 @@ _PATH_MAX = 4096
 _RESOLVE_IN_ROOT = 0x10
 
 
-class Named(NamedTuple):
+class NamedPath(NamedTuple):
     """One path of a call.
 
     Attributes:
@@ -93,7 +93,7 @@ def in_memory(pid: int, requests: list[tuple[int, int]]) -> list[bytes]:
 
 def named(
     architecture: Architecture, pid: int, call: syscall_table.Call, registers: tuple[int, ...], *, every: bool = False
-) -> Iterator[Named]:
+) -> Iterator[NamedPath]:
     """Each path of a call that names one; but for `every`, only those that matter as far as the host knows."""
     wanted = [(registers[argument.path], _PATH_MAX) for argument in call.paths]
     if call.how >= 0:
@@ -103,7 +103,7 @@ def named(
     if call.how >= 0:
         try:
             how = syscall_table.open_how(memory.pop())
-        except syscall_table.Unreadable:
+        except syscall_table.UnreadableArgument:
             how = None
     flags = syscall_table.flags_of(call, registers, how)
     for argument, found in zip(call.paths, memory, strict=True):
@@ -128,7 +128,7 @@ def named(
         if call.name in syscall_table.OPENS:
             intent = syscall_table.open_intent(flags, exists=exists)
             creates = bool(flags & syscall_table.O_CREAT)
-        yield Named(asked, spelled, path, intent, follows, creates)
+        yield NamedPath(asked, spelled, path, intent, follows, creates)
         if len(call.paths) > 1 and not exists and not every:
             return  # a rename or a link of nothing changes nothing
 
@@ -137,7 +137,7 @@ def _socket_path(raw: bytes, size: int) -> bytes:
     """The path of a `struct sockaddr`, empty for one of another kind."""
     try:
         address = sockaddr.parse(raw[: size & 0xFFFFFFFF])
-    except sockaddr.Malformed:
+    except sockaddr.MalformedAddress:
         return b""
     return address.path if isinstance(address, sockaddr.Path) else b""
 
@@ -170,7 +170,7 @@ def left_again(pid: int, spelled: str) -> list[str]:
     ]
 
 
-def reaching(hidden: str, named: Named) -> str:
+def reaching(hidden: str, named: NamedPath) -> str:
     """The whole path asked for when the way to it leads through `hidden`, else an empty string."""
     for path in (_normal(named.spelled), named.path):
         if path == hidden or path.startswith(hidden + "/"):

@@ -40,7 +40,7 @@ class Copy(socket.socket):
     type: Any = _socket.socket.type
 
 
-class Unreadable(Exception):
+class UnreadableMemory(Exception):
     """A caller that forbids being looked at, or nothing is left to look with."""
 
 
@@ -153,7 +153,7 @@ class Caller:
 
 
 def _meant(error: OSError) -> Exception:
-    return Unreadable(str(error)) if error.errno in _OURS else error
+    return UnreadableMemory(str(error)) if error.errno in _OURS else error
 
 
 def _opened(thread: int) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Aside:
+class WorkerThreads:
     """Work done by threads of its own, each piece once; with one thread, in order.
 
     Args:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 HOSTS = (sockaddr.AF_INET, sockaddr.AF_INET6)
 
 
-class Targets:
+class AllowedTargets:
     """Judges the addresses of one task.
 
     Args:
@@ -49,7 +49,7 @@ class Targets:
         """
         try:
             address = sockaddr.parse(raw)
-        except sockaddr.Malformed as error:
+        except sockaddr.MalformedAddress as error:
             raise OSError(errno.EINVAL, str(error)) from error
         foreign = self._host is not None and namespace(sock) == self._host
         if sock.family == sockaddr.AF_UNIX:
@@ -72,7 +72,7 @@ class Targets:
         yield raw, address if isinstance(address, sockaddr.Inet) else None
 
     @contextmanager
-    def _place(self, who: Caller, path: bytes, call: str, *, foreign: bool) -> Iterator[unix_socket_path.Place]:
+    def _place(self, who: Caller, path: bytes, call: str, *, foreign: bool) -> Iterator[unix_socket_path.SocketPath]:
         asked = os.fsdecode(path)
         try:
             place = unix_socket_path.reach(who.thread, path)

@@ -17,7 +17,7 @@ _PICKED = 20_000_000
 _PAUSE = 0.002
 
 
-class Inflight:
+class InflightCalls:
     """Threads by number.
 
     Args:

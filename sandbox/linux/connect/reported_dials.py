@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from sandbox.base import host_patterns
 from sandbox.linux.kernel import sockaddr
 from sandbox.linux.proxy.proxy_handle import ONLY_TCP, OPERATION
-from sandbox.proxy.policy.host_rules import Rules
+from sandbox.proxy.policy.host_rules import HostRules
 from sandbox.proxy.policy.policy import NOT_ALLOWED
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Access
-    from sandbox.linux.connect.stand_in_ports import StandIns
+    from sandbox.linux.connect.stand_in_ports import StandInPorts
     from sandbox.linux.kernel.sockaddr import Inet
     from sandbox.linux.observe.recorder import Recorder
     from sandbox.proxy.policy.policy import Policy
@@ -26,15 +26,15 @@ _REFUSALS = frozenset(
 )
 
 
-class Outbound:
+class ReportedDials:
     """Tells the recorder.
 
     Args:
         front: the task's own.
     """
 
-    def __init__(self, policy: Policy, recorder: Recorder, front: StandIns) -> None:
-        self._rules = Rules(policy)
+    def __init__(self, policy: Policy, recorder: Recorder, front: StandInPorts) -> None:
+        self._rules = HostRules(policy)
         self._recorder = recorder
         self._front = front
 

@@ -174,7 +174,7 @@ def _translated(who: Caller, raw: bytes, stack: ExitStack) -> bytes:
                 found.append(control._replace(data=struct.pack("<iii", os.getpid(), os.getuid(), os.getgid())))
             else:
                 found.append(control)
-    except sockaddr.Malformed as error:
+    except sockaddr.MalformedAddress as error:
         raise OSError(errno.EINVAL, str(error)) from error
     return sockaddr.packed_controls(found)
 
@@ -210,7 +210,7 @@ def question(waiting: Waiting, raw: bytes, parts: list[tuple[int, int]], flags: 
     data = b"".join(who.read(address, size) for address, size in parts)
     try:
         to = sockaddr.parse(raw) if raw else sockaddr.Netlink(0, 0)
-    except sockaddr.Malformed as error:
+    except sockaddr.MalformedAddress as error:
         raise OSError(errno.EINVAL, str(error)) from error
     if to != sockaddr.Netlink(0, 0) or not sockaddr.asks_only(data):
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))

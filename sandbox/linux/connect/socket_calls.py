@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 
 from sandbox.linux.caller import caller_memory
 from sandbox.linux.caller.caller_memory import Caller
-from sandbox.linux.caller.worker_threads import Aside
+from sandbox.linux.caller.worker_threads import WorkerThreads
 from sandbox.linux.connect import send_call
-from sandbox.linux.connect.allowed_targets import HOSTS, Targets
+from sandbox.linux.connect.allowed_targets import HOSTS, AllowedTargets
 from sandbox.linux.connect.connect_call import at_once, connected, pending
-from sandbox.linux.connect.inflight_calls import Inflight
-from sandbox.linux.connect.reported_dials import Outbound
+from sandbox.linux.connect.inflight_calls import InflightCalls
+from sandbox.linux.connect.reported_dials import ReportedDials
 from sandbox.linux.connect.send_call import Waiting
 from sandbox.linux.kernel import kernel_calls, seccomp_notification, sockaddr
 from sandbox.linux.kernel.syscall_table import signed
@@ -33,7 +33,7 @@ from sandbox.linux.kernel.syscall_table import signed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.linux.connect.stand_in_ports import StandIns
+    from sandbox.linux.connect.stand_in_ports import StandInPorts
     from sandbox.linux.kernel.seccomp_notification import Notification
     from sandbox.linux.observe.recorder import Recorder
     from sandbox.proxy.policy.policy import Policy
@@ -50,7 +50,7 @@ def _error(code: int) -> OSError:
     return OSError(code, os.strerror(code))
 
 
-class Dials:
+class SocketCalls:
     """The connections of one task.
 
     Args:
@@ -71,11 +71,11 @@ class Dials:
         missed: Callable[[Exception], object],
         wake: Callable[[], object],
         datagrams: bool = False,
-        front: StandIns,
+        front: StandInPorts,
     ) -> None:
         self.own: set[int] = set()
         self._recorder = recorder
-        self._outbound = Outbound(policy, recorder, front)
+        self._outbound = ReportedDials(policy, recorder, front)
         self._front = front
         self._reached: set[tuple[str, int]] = set()
         self._missed = missed
@@ -83,13 +83,13 @@ class Dials:
         architecture = recorder.architecture
         self._calls = {architecture.numbers[name]: name for name in ("connect", *_SENDS, *_MAKES)}
         self._datagrams = datagrams
-        self._inflight = Inflight(frozenset(architecture.numbers[name] for name in _SENDS))
+        self._inflight = InflightCalls(frozenset(architecture.numbers[name] for name in _SENDS))
         # held while a call is let go: the first datagram socket is made before or after
         self._lock = _thread.allocate_lock()
         self._making = _thread.allocate_lock()
-        self._threads = Aside(_THREADS, missed)
+        self._threads = WorkerThreads(_THREADS, missed)
         self._listener = -1
-        self._targets = Targets(policy, recorder, self._first_datagrams)
+        self._targets = AllowedTargets(policy, recorder, self._first_datagrams)
 
     def open(self, listener: int) -> None:
         """Answer at this listener."""
@@ -217,7 +217,7 @@ class Dials:
         """Make the call; its result, or `None` when it was told to go on."""
         name = self._calls[seen.number]
         if seen.pid == 0:
-            raise caller_memory.Unreadable("a notified call could not be attributed")
+            raise caller_memory.UnreadableMemory("a notified call could not be attributed")
         if name in _MAKES:
             self._first_datagrams()
             self._tell(seccomp_notification.go_on(seen.id))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class StandIns(Protocol):
+class StandInPorts(Protocol):
     """The front, as the doors see it."""
 
     def name(self, address: str) -> str:
@@ -21,7 +21,7 @@ class StandIns(Protocol):
         """Hear of every name that was given so far: one that a task dials was told of before it knew it."""
 
 
-class Nobody:
+class NoProxyYet:
     """No front at all."""
 
     def name(self, address: str) -> str:

@@ -17,7 +17,7 @@ _PRIVATE = "/dev"
 _TRIES = 4
 
 
-class Place(NamedTuple):
+class SocketPath(NamedTuple):
     """What a path led to.
 
     Attributes:
@@ -36,7 +36,7 @@ class Place(NamedTuple):
         return b"/proc/self/fd/%d" % self.descriptor
 
 
-def reach(thread: int, path: bytes) -> Place:
+def reach(thread: int, path: bytes) -> SocketPath:
     """Follow a path as the caller's own call would, from its root and its working directory.
 
     Raises:
@@ -59,7 +59,7 @@ def reach(thread: int, path: bytes) -> Place:
             os.close(here)
     try:
         found = os.readlink(f"/proc/self/fd/{descriptor}")
-        return Place(found, descriptor, stat.S_ISSOCK(os.fstat(descriptor).st_mode))
+        return SocketPath(found, descriptor, stat.S_ISSOCK(os.fstat(descriptor).st_mode))
     except OSError:
         os.close(descriptor)
         raise

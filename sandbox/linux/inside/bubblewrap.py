@@ -64,7 +64,7 @@ def bwrap_argv(base: Base) -> tuple[str, ...]:
 
 
 @dataclass(slots=True)
-class Anchor:
+class Bubblewrap:
     """A waiting anchor.
 
     Attributes:
@@ -82,7 +82,7 @@ class Anchor:
 
 
 @dataclass(slots=True)
-class Starting:
+class StartingBubblewrap:
     """A bubblewrap that builds an anchor.
 
     Attributes:
@@ -100,7 +100,7 @@ class Starting:
         os.close(self._info)
         os.close(self._errors)
 
-    def wait(self) -> Anchor:
+    def wait(self) -> Bubblewrap:
         """Wait until its mounts stand.
 
         Raises:
@@ -115,10 +115,10 @@ class Starting:
         finally:
             os.close(self._info)
             os.close(self._errors)
-        return Anchor(self.pid, inside, self._gate)
+        return Bubblewrap(self.pid, inside, self._gate)
 
 
-def start(base: Base) -> Starting:
+def start(base: Base) -> StartingBubblewrap:
     """Start an anchor.
 
     Raises:
@@ -154,7 +154,7 @@ def start(base: Base) -> Starting:
     finally:
         for fd in high:
             os.close(fd)
-    return Starting(pid, gate, info_read, errors_read)
+    return StartingBubblewrap(pid, gate, info_read, errors_read)
 
 
 def _raised(fd: int) -> int:

@@ -12,7 +12,7 @@ from sandbox.contract.errors import NotStarted
 from sandbox.linux.kernel import kernel_calls
 from sandbox.proxy.io import interfaces
 from sandbox.proxy.io.published_ports import refuse_reserved
-from sandbox.proxy.policy.host_rules import Rules
+from sandbox.proxy.policy.host_rules import HostRules
 from sandbox.proxy.policy.service_addresses import DNS_PORT, HTTP_PORT, LOOPBACK, LOOPBACK6, SOCKS_PORT
 from sandbox.proxy.policy.stand_in_addresses import FIRST4, FIRST6
 
@@ -52,7 +52,7 @@ def literal(policy: Policy) -> list[socket.socket]:
     # most lists hold names alone, and reading them takes a while
     if not any(entry[0].isdigit() or entry.startswith("[") for entry in policy.allow):
         return found
-    rules = Rules(policy)
+    rules = HostRules(policy)
     for address in rules.addresses():
         try:
             interfaces.add_local_route(address, 128 if ":" in address else 32)

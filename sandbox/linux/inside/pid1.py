@@ -127,7 +127,7 @@ def _keep_proc() -> None:
                 raise OSError(f"{place} is not read-only")
 
 
-class Hidden(OSError):
+class ProcMasked(OSError):
     """A new `/proc` would show what something hides in the one there is."""
 
 
@@ -140,13 +140,13 @@ def mount_proc() -> None:
     try:
         kernel_calls.mount_proc()
     except PermissionError as error:
-        raise Hidden(error.errno, error.strerror, error.filename) from error
+        raise ProcMasked(error.errno, error.strerror, error.filename) from error
     _close_settings()
 
 
 def _open_proc(link: socket.socket, unmounted: OSError | None) -> None:
     """Let processes be written to through `/proc`; its settings stay as they were closed."""
-    if isinstance(unmounted, Hidden):
+    if isinstance(unmounted, ProcMasked):
         _tell(link, b"masked " + reason(unmounted))
         os._exit(_SETUP_FAILED)
     if unmounted is not None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Watching:
+class DescriptorPoll:
     """Descriptors, each with a handler that must not block."""
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ _ENTRY = struct.Struct("<4QII")
 _DIRENT = struct.Struct("<QQII")
 
 
-class Malformed(ValueError):
+class MalformedFuseRequest(ValueError):
     """Bytes that are no request of this protocol."""
 
 
@@ -167,7 +167,7 @@ BODIES: dict[int, tuple[struct.Struct, int, bool]] = {
 }
 
 
-class Request(NamedTuple):
+class FuseRequest(NamedTuple):
     """One request.
 
     Attributes:
@@ -191,46 +191,46 @@ class Request(NamedTuple):
     data: bytes | memoryview = b""
 
 
-def parse(raw: bytes | memoryview) -> Request:
+def parse(raw: bytes | memoryview) -> FuseRequest:
     """One request as read from the device.
 
     Raises:
         Malformed: too short for its header, its length or its body, or a name without an end.
     """
     if len(raw) < HEADER_SIZE:
-        raise Malformed(f"a request of {len(raw)} bytes, at least {HEADER_SIZE} expected")
+        raise MalformedFuseRequest(f"a request of {len(raw)} bytes, at least {HEADER_SIZE} expected")
     length, op, unique, node, uid, gid, pid, _, _ = _HEADER.unpack_from(raw)
     if not HEADER_SIZE <= length <= len(raw):
-        raise Malformed(f"a request that says {length} bytes in {len(raw)} bytes")
+        raise MalformedFuseRequest(f"a request that says {length} bytes in {len(raw)} bytes")
     if op != Op.WRITE:
         raw = bytes(raw)
     if op == Op.BATCH_FORGET:
-        return Request(Op.BATCH_FORGET, unique, node, uid, gid, pid, _forgets(raw, length))
+        return FuseRequest(Op.BATCH_FORGET, unique, node, uid, gid, pid, _forgets(raw, length))
     body = BODIES.get(op)
     if body is None:
-        return Request(op, unique, node, uid, gid, pid)
+        return FuseRequest(op, unique, node, uid, gid, pid)
     layout, count, has_data = body
     at = HEADER_SIZE + layout.size
     if at > length:
-        raise Malformed(f"a {Op(op).name} of {length} bytes, at least {at} expected")
+        raise MalformedFuseRequest(f"a {Op(op).name} of {length} bytes, at least {at} expected")
     fields = layout.unpack_from(raw, HEADER_SIZE)
     names = []
     for _ in range(count):
         end = bytes(raw).find(b"\0", at, length)
         if end < 0:
-            raise Malformed(f"a {Op(op).name} whose name has no end")
+            raise MalformedFuseRequest(f"a {Op(op).name} whose name has no end")
         names.append(os.fsdecode(bytes(raw[at:end])))
         at = end + 1
-    return Request(op, unique, node, uid, gid, pid, fields, tuple(names), raw[at:length] if has_data else b"")
+    return FuseRequest(op, unique, node, uid, gid, pid, fields, tuple(names), raw[at:length] if has_data else b"")
 
 
 def _forgets(raw: bytes | memoryview, length: int) -> tuple[int, ...]:
     if length < HEADER_SIZE + 8:
-        raise Malformed(f"a BATCH_FORGET of {length} bytes")
+        raise MalformedFuseRequest(f"a BATCH_FORGET of {length} bytes")
     (count,) = struct.unpack_from("<I", raw, HEADER_SIZE)
     end = HEADER_SIZE + 8 + count * _PAIR.size
     if end > length:
-        raise Malformed(f"a BATCH_FORGET of {count} nodes in {length} bytes")
+        raise MalformedFuseRequest(f"a BATCH_FORGET of {count} nodes in {length} bytes")
     return struct.unpack_from(f"<{2 * count}Q", raw, HEADER_SIZE + 8)
 
 
@@ -244,7 +244,7 @@ def error(unique: int, errno: int) -> bytes:
     return _OUT_HEADER.pack(_OUT_HEADER.size, -errno, unique)
 
 
-def init_out(request: Request, *, want: int, max_write: int, max_background: int = 64) -> bytes:
+def init_out(request: FuseRequest, *, want: int, max_write: int, max_background: int = 64) -> bytes:
     """`fuse_init_out` for an INIT: of `want` only what the kernel offers; sizes in bytes.
 
     A kernel of a later major version asks again after this answer, with ours.

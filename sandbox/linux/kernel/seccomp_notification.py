@@ -24,7 +24,7 @@ _RESPONSE = struct.Struct("<QqiI")
 _ADDFD = struct.Struct("<QIIII")
 
 
-class Malformed(ValueError):
+class MalformedNotification(ValueError):
     """Bytes that are no notification."""
 
 
@@ -54,7 +54,7 @@ def parse(raw: bytes | bytearray) -> Notification:
         Malformed: fewer than 80 bytes.
     """
     if len(raw) < SIZE:
-        raise Malformed(f"a notification of {len(raw)} bytes, {SIZE} expected")
+        raise MalformedNotification(f"a notification of {len(raw)} bytes, {SIZE} expected")
     unique, pid, flags, number, arch, ip, *args = _RECORD.unpack_from(raw)
     return Notification(unique, pid, flags, number, arch, ip, tuple(args))
 

@@ -38,7 +38,7 @@ _NLMSGHDR = struct.Struct("<IHHII")
 _MAPPED = bytes(10) + b"\xff\xff"
 
 
-class Malformed(ValueError):
+class MalformedAddress(ValueError):
     """Bytes that are no such structure."""
 
 
@@ -94,7 +94,7 @@ def parse(raw: bytes) -> Address:
         Malformed: too short, too long, or of another family; the kernel takes none of those.
     """
     if len(raw) < 2:  # noqa: PLR2004  the family's own size
-        raise Malformed(f"an address of {len(raw)} bytes")
+        raise MalformedAddress(f"an address of {len(raw)} bytes")
     (family,) = struct.unpack_from("<H", raw)
     if family == AF_UNIX and 2 < len(raw) <= _UNIX_SIZE:  # noqa: PLR2004  the same
         if raw[2] == 0:
@@ -108,7 +108,7 @@ def parse(raw: bytes) -> Address:
         return Netlink(*struct.unpack_from("<II", raw, 4))
     if family == AF_UNSPEC:
         return Unspecified()
-    raise Malformed(f"an address of {len(raw)} bytes and family {family}")
+    raise MalformedAddress(f"an address of {len(raw)} bytes and family {family}")
 
 
 def unix(path: bytes) -> bytes:
@@ -140,7 +140,7 @@ def header(raw: bytes) -> Header:
         Malformed: fewer bytes.
     """
     if len(raw) < MSGHDR_SIZE:
-        raise Malformed(f"a message header of {len(raw)} bytes, {MSGHDR_SIZE} expected")
+        raise MalformedAddress(f"a message header of {len(raw)} bytes, {MSGHDR_SIZE} expected")
     return Header(*_MSGHDR.unpack_from(raw))
 
 
@@ -167,7 +167,7 @@ def controls(raw: bytes) -> Iterator[Control]:
     while len(raw) - at >= _CMSGHDR.size:
         size, level, kind = _CMSGHDR.unpack_from(raw, at)
         if not _CMSGHDR.size <= size <= len(raw) - at:
-            raise Malformed(f"a control message of {size} bytes in a buffer of {len(raw) - at}")
+            raise MalformedAddress(f"a control message of {size} bytes in a buffer of {len(raw) - at}")
         yield Control(level, kind, raw[at + _CMSGHDR.size : at + size])
         at += (size + 7) & ~7
 

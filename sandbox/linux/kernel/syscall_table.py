@@ -24,7 +24,7 @@ __all__ = [
     "Architecture",
     "Call",
     "PathArgument",
-    "Unreadable",
+    "UnreadableArgument",
     "by_number",
     "descriptor",
     "flags_of",
@@ -54,7 +54,7 @@ OPEN_HOW_SIZE = 24
 REGISTERS = 6
 
 
-class Unreadable(ValueError):
+class UnreadableArgument(ValueError):
     """Bytes or text that are not what the kernel writes."""
 
 
@@ -273,7 +273,7 @@ def open_how(raw: bytes) -> tuple[int, int, int]:
         Unreadable: fewer than 24 bytes.
     """
     if len(raw) < OPEN_HOW_SIZE:
-        raise Unreadable(f"open_how holds {len(raw)} bytes, {OPEN_HOW_SIZE} expected")
+        raise UnreadableArgument(f"open_how holds {len(raw)} bytes, {OPEN_HOW_SIZE} expected")
     flags, mode, resolve = struct.unpack_from("<QQQ", raw)
     return flags, mode, resolve
 
@@ -292,9 +292,9 @@ def parse_syscall_line(text: str) -> tuple[int, tuple[int, ...]] | None:
     try:
         number, *words = (int(field, 0) for field in fields)
     except ValueError:
-        raise Unreadable(f"not a line of /proc/<pid>/syscall: {text[:80]!r}") from None
+        raise UnreadableArgument(f"not a line of /proc/<pid>/syscall: {text[:80]!r}") from None
     if number == -1:
         return None
     if number < 0 or len(words) != REGISTERS + 2 or any(not 0 <= w < 1 << 64 for w in words):
-        raise Unreadable(f"not a line of /proc/<pid>/syscall: {text[:80]!r}")
+        raise UnreadableArgument(f"not a line of /proc/<pid>/syscall: {text[:80]!r}")
     return number, tuple(words[:REGISTERS])

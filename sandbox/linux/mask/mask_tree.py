@@ -11,7 +11,7 @@ import stat
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.linux.kernel import fuse_protocol
-from sandbox.linux.kernel.fuse_protocol import InitFlag, Op, Request
+from sandbox.linux.kernel.fuse_protocol import FuseRequest, InitFlag, Op
 from sandbox.planning.operations import Bind, Cover, Empty, Link, Name, Names, Operation, Seal, Way
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _NODE_WRITES = frozenset(
 )
 
 
-class Seen(NamedTuple):
+class SeenRequest(NamedTuple):
     """A request somebody should know of, with its reply ready.
 
     Attributes:
@@ -160,7 +160,7 @@ class MaskTree:
         """The node of a name placed in the directory `node`."""
         return self._children[node].get(name)
 
-    def answer(self, request: Request, *, now: int, owner: tuple[int, int]) -> bytes | Seen | None:
+    def answer(self, request: FuseRequest, *, now: int, owner: tuple[int, int]) -> bytes | SeenRequest | None:
         """The reply to a request; `None` where the kernel expects none.
 
         Args:
@@ -184,24 +184,24 @@ class MaskTree:
         if op == Op.GETATTR:
             return fuse_protocol.reply(unique, fuse_protocol.attr_out(self._attr(node, now, owner), valid=REMEMBER))
         if op in _NAME_WRITES:
-            return Seen(self._join(node, request.names[0]), op, fuse_protocol.error(unique, EROFS))
+            return SeenRequest(self._join(node, request.names[0]), op, fuse_protocol.error(unique, EROFS))
         if op in _NODE_WRITES:
-            return Seen(self._paths[node], op, fuse_protocol.error(unique, EROFS))
+            return SeenRequest(self._paths[node], op, fuse_protocol.error(unique, EROFS))
         return self._open(request, now, owner)
 
-    def _lookup(self, request: Request, now: int, owner: tuple[int, int]) -> bytes | Seen:
+    def _lookup(self, request: FuseRequest, now: int, owner: tuple[int, int]) -> bytes | SeenRequest:
         name = request.names[0]
         child = self._children[request.node].get(name)
         if child is not None:
             return fuse_protocol.reply(request.unique, self._entry(child, now, owner))
         path = self._join(request.node, name)
         valid = REMEMBER if self._remember_missing(path) else 0
-        return Seen(path, Op.LOOKUP, fuse_protocol.reply(request.unique, fuse_protocol.negative_entry(valid)))
+        return SeenRequest(path, Op.LOOKUP, fuse_protocol.reply(request.unique, fuse_protocol.negative_entry(valid)))
 
     def _entry(self, node: int, now: int, owner: tuple[int, int]) -> bytes:
         return fuse_protocol.entry_out(node, self._attr(node, now, owner), entry_valid=REMEMBER, attr_valid=REMEMBER)
 
-    def _listed(self, request: Request, now: int, owner: tuple[int, int]) -> bytes:
+    def _listed(self, request: FuseRequest, now: int, owner: tuple[int, int]) -> bytes:
         """A part of a listing that spares the kernel a look at each name: a thousand places to mount are found so."""
         _, offset, size = request.fields[:3]
         listing = self.listing(request.node)
@@ -216,7 +216,7 @@ class MaskTree:
             out.append(entry)
         return b"".join(out)
 
-    def _open(self, request: Request, now: int, owner: tuple[int, int]) -> bytes:
+    def _open(self, request: FuseRequest, now: int, owner: tuple[int, int]) -> bytes:
         op, unique, node = request.op, request.unique, request.node
         if op == Op.READDIRPLUS:
             return fuse_protocol.reply(unique, self._listed(request, now, owner))
@@ -241,7 +241,7 @@ class MaskTree:
             return fuse_protocol.reply(unique, fuse_protocol.open_out())
         return self._tell(request)
 
-    def _tell(self, request: Request) -> bytes:
+    def _tell(self, request: FuseRequest) -> bytes:
         op, unique, node = request.op, request.unique, request.node
         if op == Op.READ:
             return fuse_protocol.reply(unique)

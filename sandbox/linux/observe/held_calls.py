@@ -30,7 +30,7 @@ _LINKS = frozenset({"link", "linkat"})
 _LEAVING = 128
 
 
-class Holding:
+class HeldDirectories:
     """The held directories of one run."""
 
     def __init__(self, plan: Plan) -> None:

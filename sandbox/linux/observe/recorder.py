@@ -15,14 +15,14 @@ from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access
 from sandbox.linux.caller import call_paths
 from sandbox.linux.kernel import syscall_table
-from sandbox.request.protected_names import Executed
+from sandbox.request.protected_names import ProtectedNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.linux.kernel.seccomp_notification import Notification
     from sandbox.linux.kernel.syscall_numbers import Architecture
-    from sandbox.linux.observe.held_calls import Holding
+    from sandbox.linux.observe.held_calls import HeldDirectories
 
 #: Distinct calls remembered of one run; a task that makes more has a partial trace.
 DISTINCT_LIMIT = 100_000
@@ -51,12 +51,12 @@ class Recorder:
         architecture: Architecture,
         *,
         served: Callable[[str], bool] = lambda _path: False,
-        executed: Executed | None = None,
-        holding: Holding | None = None,
+        executed: ProtectedNames | None = None,
+        holding: HeldDirectories | None = None,
     ) -> None:
         self.architecture = architecture
         self._served = served
-        self._executed = executed or Executed()
+        self._executed = executed or ProtectedNames()
         self._holding = holding
         self._known: set[tuple[str, Intent, str, str, bool]] = set()
         self._new: list[Access] = []
@@ -116,7 +116,7 @@ class Recorder:
             return errors.EROFS if watched and syscall_table.may_write(call, notification.args) else 0
         return answer
 
-    def _bars(self, call: str, named: call_paths.Named, *, brings: bool) -> bool:
+    def _bars(self, call: str, named: call_paths.NamedPath, *, brings: bool) -> bool:
         if not self._executed:
             return False
         exists = os.path.lexists(named.path)
@@ -200,12 +200,12 @@ class Recorder:
             exists=access.exists,
         )
 
-    def _standing(self, thread: int) -> tuple[str, list[call_paths.Named]]:
+    def _standing(self, thread: int) -> tuple[str, list[call_paths.NamedPath]]:
         for _ in range(_TRIES):
             text = call_paths.read(f"/proc/{thread}/syscall", 512).decode("ascii", "replace")
             try:
                 standing = syscall_table.parse_syscall_line(text)
-            except syscall_table.Unreadable as error:
+            except syscall_table.UnreadableArgument as error:
                 raise call_paths.Gone from error
             if standing is not None:
                 break

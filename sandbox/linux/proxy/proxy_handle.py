@@ -41,7 +41,7 @@ _LETTERED_LIMIT = 100
 _BURST = 64
 
 
-class Front:
+class ProxyHandle:
     """The front of one task, which runs from the first time something comes in.
 
     Args:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from sandbox.linux.inside import port_opener
 from sandbox.linux.kernel import kernel_calls
 from sandbox.linux.proxy.proxy_handle import BATCH, HOLE, LINK, SETTLE, SETTLED, WORD
-from sandbox.proxy.io.event_loop import Loop
-from sandbox.proxy.proxy import Front
+from sandbox.proxy.io.event_loop import EventLoop
+from sandbox.proxy.proxy import Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ def main() -> None:
     asked = port_opener.start(network, link, *listeners)
     os.close(network)
     kernel_calls.give_up_privileges()
-    loop = Loop()
+    loop = EventLoop()
 
     def tell(asked: str, reason: str) -> None:
         link.send(json.dumps(("refused", asked, reason)).encode() if reason else HOLE)
@@ -56,7 +56,7 @@ def main() -> None:
             traceback.print_exception(error)
         link.send(json.dumps(("failed", f"{type(error).__name__}: {error}"[: WORD // 8])).encode())
 
-    front = Front(
+    front = Proxy(
         loop,
         policy,
         listen=lambda places: port_opener.ask(asked, places),
@@ -100,7 +100,7 @@ def _given(link: socket.socket) -> tuple[Policy, int, list[socket.socket]]:
     return policy, fds[1], [socket.socket(fileno=fd) for fd in listeners]
 
 
-async def _hear(loop: Loop, link: socket.socket, front: Front, failed: Callable[[Exception], None]) -> None:
+async def _hear(loop: EventLoop, link: socket.socket, front: Proxy, failed: Callable[[Exception], None]) -> None:
     """Listen where the warden wants it, until it says that the task has ended."""
     loop.watch(link.fileno())
     while True:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.linux.inside import pty
-from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Spec, Started, encode
+from sandbox.linux.messages import Decoder, Failed, Finished, SeenAccesses, Signal, Spec, Started, encode
 from sandbox.terminal import terminal_relay
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract.results import Access
-    from sandbox.terminal.output_stream import Stream
+    from sandbox.terminal.output_stream import OutputStream
     from sandbox.terminal.terminal_relay import Lend
 
 _CHUNK = 65536
@@ -41,7 +41,7 @@ class Report:
 
 @dataclass(slots=True)
 class _Pipe:
-    stream: Stream
+    stream: OutputStream
 
     def ready(self, fd: int, _events: int) -> bool:
         """Take what is there; false at the end."""
@@ -68,8 +68,8 @@ class Attempt:
         spec: Spec,
         *,
         stdin: int | bytes | None,
-        stdout: Stream | int,
-        stderr: Stream | int,
+        stdout: OutputStream | int,
+        stderr: OutputStream | int,
         on_access: Callable[[Access], object],
         on_start: Callable[[int], object] | None = None,
         caller: int | None = None,
@@ -80,7 +80,7 @@ class Attempt:
         self._on_access = on_access
         self._on_start = on_start
         self._caller = caller
-        self._terminal: terminal_relay.Terminal | None = None
+        self._terminal: terminal_relay.TerminalRelay | None = None
         self._line: socket.socket | None = None
         self._lock = threading.RLock()
         self._control: socket.socket | None = None
@@ -109,7 +109,7 @@ class Attempt:
             OSError: no descriptors are left to talk with.
         """
         ours, theirs = socket.socketpair()
-        pipes: list[tuple[int, Stream]] = []
+        pipes: list[tuple[int, OutputStream]] = []
         inside: list[int] = [theirs.detach()]
         try:
             if self._spec.screen is None:
@@ -152,7 +152,7 @@ class Attempt:
         ours, theirs = socket.socketpair()
         stdout, _ = self._streams
         self._line = ours
-        self._terminal = terminal_relay.Terminal(
+        self._terminal = terminal_relay.TerminalRelay(
             stdin=self._stdin,
             out=stdout,
             caller=self._caller,
@@ -161,7 +161,7 @@ class Attempt:
         )
         return theirs.detach(), _input(None), _input(None)
 
-    def _close(self, pipes: list[tuple[int, Stream]]) -> None:
+    def _close(self, pipes: list[tuple[int, OutputStream]]) -> None:
         for reading, _ in pipes:
             os.close(reading)
         if self._terminal is not None:
@@ -169,7 +169,7 @@ class Attempt:
         if self._line is not None:
             self._line.close()
 
-    def _pump(self, control: socket.socket, pipes: list[tuple[int, Stream]]) -> Report:
+    def _pump(self, control: socket.socket, pipes: list[tuple[int, OutputStream]]) -> Report:
         report, decoder = Report(), Decoder()
         deadline: float | None = None
         # a terminal's input may be a regular file, which epoll does not take
@@ -210,7 +210,7 @@ class Attempt:
 
     def _hear(self, report: Report, message: object) -> None:
         match message:
-            case Seen(accesses=accesses):
+            case SeenAccesses(accesses=accesses):
                 for access in accesses:
                     self._on_access(access)
             case Started(pid=pid):

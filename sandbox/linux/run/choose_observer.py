@@ -12,20 +12,20 @@ from sandbox.machine.find_tools import find_strace
 
 if TYPE_CHECKING:
     from sandbox.linux.messages import Finished
-    from sandbox.machine.learned import Machine
+    from sandbox.machine.learned import LearnedFacts
 
 OBSERVERS = ("auto", "mask", "notify", "strace", "none")
 
 
-class Unfused(NotStarted):
+class FuseUnusable(NotStarted):
     """No FUSE file system can be mounted, though `/dev/fuse` can be opened."""
 
 
-class Unheard(NotStarted):
+class ListenerUnavailable(NotStarted):
     """The kernel refused the filter a listener: there is one above this process, or it is too old."""
 
 
-def chosen(observer: str, machine: Machine) -> str:
+def chosen(observer: str, machine: LearnedFacts) -> str:
     """The observer for one asked for.
 
     Args:
@@ -42,7 +42,7 @@ def chosen(observer: str, machine: Machine) -> str:
     return "strace" if machine.unheard else "notify" if machine.unfused else "auto"
 
 
-def strace(workspace: str, machine: Machine) -> str:
+def strace(workspace: str, machine: LearnedFacts) -> str:
     """The absolute path of strace.
 
     Args:

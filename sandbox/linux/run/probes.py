@@ -101,7 +101,7 @@ def _said(*command: str) -> str:
 
 
 def _settings() -> Probe:
-    name, said = "user namespaces", namespaces.Said(user=os.getuid(), settings=_texts())
+    name, said = "user namespaces", namespaces.NamespaceFacts(user=os.getuid(), settings=_texts())
     cause, fix = namespaces.refusal(said)
     if cause:
         return Probe(name=name, ok=False, found="refused by a setting", cause=cause, fix=fix)
@@ -112,7 +112,7 @@ def tried() -> Probe:
     """Whether a user namespace can be made and built in, found out by doing so; tens of milliseconds."""
     name = "user namespaces"
     made, mapped, ruled = _numbers()
-    said = namespaces.Said(
+    said = namespaces.NamespaceFacts(
         user=os.getuid(),
         settings=_texts(),
         made=made,

@@ -24,12 +24,12 @@ from sandbox.machine.ask_facts import HostFiles, Snapshot
 from sandbox.machine.find_tools import check_bwrap, find_bwrap
 from sandbox.machine.learned import masked
 from sandbox.planning import linux_plan
-from sandbox.planning.name_grants import Granted
+from sandbox.planning.name_grants import GrantedNames
 from sandbox.proxy.policy import policy_from_config
 from sandbox.run import gather, verdict
 from sandbox.scratch import make_dirs, quarantine, staging_area, task_tmpdir
 from sandbox.terminal import terminal_modes
-from sandbox.terminal.output_stream import Stream
+from sandbox.terminal.output_stream import OutputStream
 
 if TYPE_CHECKING:
     import socket
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sandbox.contract.results import Access, RunResult, Violation
     from sandbox.contract.run_options import RunOptions
     from sandbox.linux.messages import Failed
-    from sandbox.machine.learned import Machine
+    from sandbox.machine.learned import LearnedFacts
     from sandbox.planning.plan import Plan
     from sandbox.request.build import Request
 
@@ -51,7 +51,7 @@ class Host(Runner, Protocol):
     """The part of a session a run behind a warden needs."""
 
     @property
-    def machine(self) -> Machine:
+    def machine(self) -> LearnedFacts:
         """What the session's runs found out."""
 
     def hand_over(self, base: Base, fds: list[int]) -> None:
@@ -61,7 +61,7 @@ class Host(Runner, Protocol):
         """Have a terminal given back, should this process die."""
 
 
-class Run:
+class LinuxRun:
     """One call of `Session.run`: at most two attempts, and what surrounds them.
 
     Args:
@@ -86,7 +86,7 @@ class Run:
         self._command = " ".join((command, *map(shlex.quote, options.get("args", ()))))
         self._options = options
         self._attempt: Attempt | None = None
-        self._area: staging_area.Area | None = None
+        self._area: staging_area.StagingArea | None = None
         self._violations: list[Violation] = []
         self._stopped = False
         self._base = Base("")
@@ -124,9 +124,9 @@ class Run:
             nested = weaker and bool(machine.masked)
             try:
                 return self._prepared(choose_observer.chosen(asked, machine), nested=nested)
-            except choose_observer.Unheard as error:
+            except choose_observer.ListenerUnavailable as error:
                 machine.unheard = error.message
-            except choose_observer.Unfused as error:
+            except choose_observer.FuseUnusable as error:
                 machine.unfused = error.message
             except Masked as error:
                 machine.masked = error.message
@@ -148,7 +148,7 @@ class Run:
         staging_area.sweep(self._request.workspace_root)
         temporary_directory = task_tmpdir.make(facts.temp_root)
         temp = temporary_directory.path
-        held: make_dirs.Held | None = None
+        held: make_dirs.RunDirectories | None = None
         try:
             planned = linux_plan.plan(self._request, Snapshot(), temp=temp, served=serving(observer))
             asked = observer
@@ -176,7 +176,7 @@ class Run:
                 operations=planned.operations,
                 boundary=(boundary.project, *boundary.withheld),
                 executed=planned.executed,
-                granted=Granted() if planned.held else planned.granted,
+                granted=GrantedNames() if planned.held else planned.granted,
                 held=planned if planned.held else None,
                 command=("/bin/sh", "-c", "--", self._command),
                 environment=variables,
@@ -223,7 +223,7 @@ class Run:
         self, planned: Plan, judge: Judge, leftovers: tuple[str, ...], before: frozenset[str], *, answered: bool
     ) -> None:
         """Take away what the task left where it may leave nothing."""
-        shelf, files = quarantine.Shelf(self._request.facts.temp_root), HostFiles()
+        shelf, files = quarantine.Quarantine(self._request.facts.temp_root), HostFiles()
         root = self._request.workspace_root
         for violation in quarantine.set_aside(planned, workspace=root, shelf=shelf, files=files, before=before):
             self._tell(violation)
@@ -297,8 +297,8 @@ class Run:
             self._session.leave(attempt)
 
 
-def _stream(descriptor: int | None, heard: Callable[[bytes], object] | None, *, keep: bool) -> Stream | int:
-    return Stream(heard, keep) if descriptor is None else descriptor
+def _stream(descriptor: int | None, heard: Callable[[bytes], object] | None, *, keep: bool) -> OutputStream | int:
+    return OutputStream(heard, keep) if descriptor is None else descriptor
 
 
 def _machines_part(failed: Failed | None, asked: str) -> None:
@@ -313,9 +313,9 @@ def _machines_part(failed: Failed | None, asked: str) -> None:
     if failed is None:
         return
     if asked == "auto" and failed.unheard:
-        raise choose_observer.Unheard(failed.reason)
+        raise choose_observer.ListenerUnavailable(failed.reason)
     if failed.unfused:
-        raise choose_observer.Unfused(failed.reason)
+        raise choose_observer.FuseUnusable(failed.reason)
     if failed.masked:
         raise Masked(failed.reason)
     if failed.hint == ASK:

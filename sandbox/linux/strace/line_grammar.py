@@ -56,7 +56,7 @@ _BITS = {
 }
 
 
-class Result(NamedTuple):
+class CallResult(NamedTuple):
     """What a call came back with.
 
     Attributes:
@@ -72,7 +72,7 @@ class Result(NamedTuple):
     noted: bytes
 
 
-class Descriptor(NamedTuple):
+class TracedDescriptor(NamedTuple):
     """A descriptor argument.
 
     Attributes:
@@ -86,16 +86,16 @@ class Descriptor(NamedTuple):
     other: bool
 
 
-def result(line: bytes) -> Result | None:
+def result(line: bytes) -> CallResult | None:
     """The result at the end of a line; `None` when there is none."""
     at = line.rfind(b" = ")
     said = line[at + 3 :]
     if at >= 0 and said.isdigit() and len(said) <= _REGISTER and (end := line[:at].rstrip(b" ")).endswith(b")"):
-        return Result(len(end) - 1, int(said), "", b"")
+        return CallResult(len(end) - 1, int(said), "", b"")
     return searched_result(line)
 
 
-def searched_result(line: bytes) -> Result | None:
+def searched_result(line: bytes) -> CallResult | None:
     """The same for whatever shape."""
     at = len(line)
     for _ in range(_TRIES):
@@ -108,14 +108,14 @@ def searched_result(line: bytes) -> Result | None:
     return None
 
 
-def _result(at: int, found: re.Match[bytes]) -> Result:
+def _result(at: int, found: re.Match[bytes]) -> CallResult:
     said, errno, note = found.group(1, 2, 3)
     if errno is not None:
-        return Result(at, -1, errno.decode("ascii"), b"")
+        return CallResult(at, -1, errno.decode("ascii"), b"")
     # more digits than a register has are garbage
     known = not said.startswith(b"?") and len(said) <= _REGISTER
     value = int(said, 16 if said.startswith(b"0x") else 10) if known else None
-    return Result(at, value, "", found.group() if note is not None else b"")
+    return CallResult(at, value, "", found.group() if note is not None else b"")
 
 
 def arguments(text: bytes, limit: int) -> list[bytes]:
@@ -164,7 +164,7 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
 
 
 @functools.lru_cache(_KEPT)
-def descriptor(argument: bytes) -> Descriptor | None:
+def descriptor(argument: bytes) -> TracedDescriptor | None:
     """A descriptor, `None` when the argument is none."""
     found = _DESCRIPTOR.fullmatch(argument)
     if found is None or len(found.group(1)) > 11:  # noqa: PLR2004  the digits of an int
@@ -172,11 +172,11 @@ def descriptor(argument: bytes) -> Descriptor | None:
     number = syscall_table.AT_FDCWD if found.group(1) == b"AT_FDCWD" else int(found.group(1))
     note = found.group(2)
     if note is None:
-        return Descriptor(number, "", other=False)
+        return TracedDescriptor(number, "", other=False)
     path = _ESCAPE.sub(_unescaped, note).removesuffix(_DELETED)
     if not path.startswith(b"/"):
-        return Descriptor(number, "", other=True)
-    return Descriptor(number, os.fsdecode(path), other=False)
+        return TracedDescriptor(number, "", other=True)
+    return TracedDescriptor(number, os.fsdecode(path), other=False)
 
 
 def flags(argument: bytes, architecture: syscall_table.Architecture) -> int:

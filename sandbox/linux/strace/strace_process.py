@@ -31,16 +31,16 @@ from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 from sandbox.linux.kernel.syscall_table import WRITES
 from sandbox.linux.messages import LOST
 from sandbox.linux.strace.trace_calls import NEW
-from sandbox.linux.strace.trace_parser import WATCHED, Parser
+from sandbox.linux.strace.trace_parser import WATCHED, TraceParser
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract.results import Access
-    from sandbox.linux.connect.reported_dials import Outbound
+    from sandbox.linux.connect.reported_dials import ReportedDials
     from sandbox.linux.kernel.syscall_numbers import Architecture
     from sandbox.linux.observe.recorder import Recorder
-    from sandbox.request.protected_names import Executed
+    from sandbox.request.protected_names import ProtectedNames
 
 
 _ATTACH_SECONDS = 20.0
@@ -55,7 +55,7 @@ _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 _NOTHING = ("/bin/sh", "-c", "")
 
 
-class Failure(OSError):
+class TraceFailure(OSError):
     """strace could not be attached; nothing of the command ran.
 
     Attributes:
@@ -65,7 +65,7 @@ class Failure(OSError):
     hint = ""
 
 
-class Refused(Failure):
+class TraceRefused(TraceFailure):
     """The kernel lets nobody trace here."""
 
     hint = (
@@ -109,7 +109,7 @@ def _architecture() -> Architecture:
 class _Places:
     """The host's file system; the sandbox's is the same but for what is hidden."""
 
-    def __init__(self, executed: Executed) -> None:
+    def __init__(self, executed: ProtectedNames) -> None:
         self._executed = executed
         self._devices: int | None = None
 
@@ -154,7 +154,9 @@ class Tracer:
 
     lost = LOST
 
-    def __init__(self, strace: str, inside: int, recorder: Recorder, outbound: Outbound, executed: Executed) -> None:
+    def __init__(
+        self, strace: str, inside: int, recorder: Recorder, outbound: ReportedDials, executed: ProtectedNames
+    ) -> None:
         self._strace = strace
         self._recorder = recorder
         self._outbound = outbound
@@ -165,7 +167,7 @@ class Tracer:
         self._output = self._words = -1
         self._said = b""
         self._pid = 0
-        self._parser: Parser | None = None
+        self._parser: TraceParser | None = None
         self._open = False
 
     def attach(self, command: int, cwd: str) -> int:
@@ -194,7 +196,7 @@ class Tracer:
         os.set_blocking(words, False)
         self._wait(command)
         os.set_blocking(output, False)
-        self._parser = Parser(_architecture(), self._places, cwd=cwd, root=command, noted=True)
+        self._parser = TraceParser(_architecture(), self._places, cwd=cwd, root=command, noted=True)
         self._open = True
         os.kill(command, signal.SIGCONT)
         return output
@@ -238,7 +240,7 @@ class Tracer:
         while b"+++ exited with" not in said or _status(command, "TracerPid:") in ("", "0"):
             left = end - time.monotonic()
             if left <= 0:
-                raise Failure("strace did not attach in time")
+                raise TraceFailure("strace did not attach in time")
             # the tracing itself tells of itself nowhere but in the process's status
             ready, _, _ = select.select((self._output,), (), (), _PAUSE if b"+++ exited with" in said else left)
             if ready:
@@ -272,7 +274,7 @@ class Tracer:
                 self._take(self._parser, chunk)
         return True
 
-    def _take(self, parser: Parser, chunk: bytes) -> None:
+    def _take(self, parser: TraceParser, chunk: bytes) -> None:
         self._tell(parser.feed(chunk))
 
     def _tell(self, found: list[Access]) -> None:
@@ -327,18 +329,18 @@ def _argv(strace: str, command: int) -> tuple[str, ...]:
     )
 
 
-def _failure(said: str) -> Failure:
+def _failure(said: str) -> TraceFailure:
     """Why strace did not attach, from its own words."""
     if f": {os.strerror(errno.EPERM)}" in said and "ptrace(" in said:
-        return Refused(f"strace may not trace the command: ptrace is refused here ({os.strerror(errno.EPERM)})")
-    return Failure(f"strace could not attach: {said or 'it ended without a word'}")
+        return TraceRefused(f"strace may not trace the command: ptrace is refused here ({os.strerror(errno.EPERM)})")
+    return TraceFailure(f"strace could not attach: {said or 'it ended without a word'}")
 
 
 def _until(holds: Callable[[], bool], otherwise: str) -> None:
     end = time.monotonic() + _ATTACH_SECONDS
     while not holds():
         if time.monotonic() > end:
-            raise Failure(otherwise)
+            raise TraceFailure(otherwise)
         time.sleep(_PAUSE)
 
 

@@ -20,7 +20,7 @@ _UNIX = re.compile(rb'sa_family=AF_UNIX, sun_path=("(?:[^"\\]|\\.){0,500}+")')
 SOCKETS = 20_000
 
 
-class Target(NamedTuple):
+class TracedAddress(NamedTuple):
     """Where a connection was to go.
 
     Attributes:
@@ -32,7 +32,7 @@ class Target(NamedTuple):
     path: str
 
 
-class Datagrams:
+class DatagramSockets:
     """Sockets that are connected only to learn which address this machine would use: nothing leaves by that.
 
     They are known by the kernel's own number, which no copy of a descriptor changes; one that is not known counts as a
@@ -62,20 +62,20 @@ class Datagrams:
         return call == "connect" and found is not None and found.group(1) in self._known
 
 
-def connection(call: str, body: bytes) -> Target | None:
+def connection(call: str, body: bytes) -> TracedAddress | None:
     """The first address in the arguments of a connect or a send; `None` when there is none that names a place."""
     # what is sent may spell an address: it comes before the one that counts
     where = body if call == "connect" else _behind_data(call, body)
     found = _FOUR.search(where)
     if found is not None:
-        return Target(f"{found.group(2).decode('ascii')}:{found.group(1).decode('ascii')}", "")
+        return TracedAddress(f"{found.group(2).decode('ascii')}:{found.group(1).decode('ascii')}", "")
     found = _SIX.search(where)
     if found is not None:
-        return Target(f"[{found.group(2).decode('ascii')}]:{found.group(1).decode('ascii')}", "")
+        return TracedAddress(f"[{found.group(2).decode('ascii')}]:{found.group(1).decode('ascii')}", "")
     found = _UNIX.search(where)
     if found is not None and (said := line_grammar.string(found.group(1))) is not None:
         path = os.fsdecode(said[0])
-        return Target(path, path if path.startswith("/") else "")
+        return TracedAddress(path, path if path.startswith("/") else "")
     return None
 
 

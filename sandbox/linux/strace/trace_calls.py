@@ -10,12 +10,12 @@ from sandbox.contract.intents import WRITE_INTENTS, Intent
 from sandbox.contract.results import Access
 from sandbox.linux.kernel import syscall_table
 from sandbox.linux.strace import line_grammar
-from sandbox.linux.strace.trace_addresses import Datagrams, connection
+from sandbox.linux.strace.trace_addresses import DatagramSockets, connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sandbox.linux.strace.traced_processes import Process
+    from sandbox.linux.strace.traced_processes import TracedProcess
 
 #: Repeated calls are known by so many.
 REPEATED = 20_000
@@ -47,7 +47,7 @@ _LINKS = ("readlink", "readlinkat")
 _DELETED = (b"(deleted)", b"(deleted)>")
 
 
-class Places(Protocol):
+class TracedFiles(Protocol):
     """The host's file system, as far as a trace needs it."""
 
     def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
@@ -72,7 +72,7 @@ class _Named(NamedTuple):
     intent: Intent
 
 
-class Calls:
+class TracedCalls:
     """The calls of one trace.
 
     Args:
@@ -86,13 +86,18 @@ class Calls:
     """
 
     def __init__(
-        self, architecture: syscall_table.Architecture, places: Places, miss: Callable[[str], object], *, noted: bool
+        self,
+        architecture: syscall_table.Architecture,
+        places: TracedFiles,
+        miss: Callable[[str], object],
+        *,
+        noted: bool,
     ) -> None:
         self._architecture = architecture
         self._places = places
         self._miss = miss
         self._noted = noted
-        self.datagrams = Datagrams()
+        self.datagrams = DatagramSockets()
         self._repeated: set[tuple[str, bytes]] = set()
         self.plain = True
 
@@ -100,7 +105,7 @@ class Calls:
         """Paths may lead elsewhere from now on."""
         self._repeated.clear()
 
-    def moved(self, pid: int, process: Process, name: str, body: bytes) -> None:
+    def moved(self, pid: int, process: TracedProcess, name: str, body: bytes) -> None:
         (argument,) = line_grammar.arguments(body, 1)
         if name == "chdir":
             said = line_grammar.string(argument)
@@ -116,7 +121,7 @@ class Calls:
                 process.directory.path = path
 
     def succeeded(
-        self, pid: int, process: Process, name: str, body: bytes, result: line_grammar.Result
+        self, pid: int, process: TracedProcess, name: str, body: bytes, result: line_grammar.CallResult
     ) -> Iterator[Access]:
         call = syscall_table.CALLS[name]
         opens = name in syscall_table.OPENS
@@ -132,14 +137,14 @@ class Calls:
                 if intent in WRITE_INTENTS and self._places.changes(name, intent, path):
                     yield self._access(pid, name, named, path, intent=intent, errno="")
 
-    def _changes(self, name: str, result: line_grammar.Result) -> bool:
+    def _changes(self, name: str, result: line_grammar.CallResult) -> bool:
         """Whether an open may count, by what strace notes of the file."""
         opened = line_grammar.descriptor(result.noted) if result.noted else None
         if opened is None or result.noted.endswith(_DELETED):
             return True
         return bool(opened.path) and self._places.changes(name, Intent.WRITE, opened.path)
 
-    def failed(self, pid: int, process: Process, name: str, body: bytes, errno: str) -> Iterator[Access]:
+    def failed(self, pid: int, process: TracedProcess, name: str, body: bytes, errno: str) -> Iterator[Access]:
         if name in CONNECTS:
             target = None if self.datagrams.connects(name, body) else connection(name, body)
             if target is not None:
@@ -179,7 +184,7 @@ class Calls:
         return known and named.root == "/" and path == os.path.normpath(os.path.join(named.base, named.asked))
 
     def _named(
-        self, pid: int, process: Process, call: syscall_table.Call, body: bytes, errno: str = ""
+        self, pid: int, process: TracedProcess, call: syscall_table.Call, body: bytes, errno: str = ""
     ) -> Iterator[_Named]:
         """Each path of a call that names one and can be placed."""
         given = line_grammar.arguments(body, _WANTED[call.name])
@@ -230,7 +235,7 @@ class Calls:
             self._miss(f"a path in the trace could not be read ({call.name})")
         return None, True
 
-    def _base(self, pid: int, process: Process, given: list[bytes], argument: syscall_table.PathArgument) -> str:
+    def _base(self, pid: int, process: TracedProcess, given: list[bytes], argument: syscall_table.PathArgument) -> str:
         """The directory a relative path starts from, empty for a descriptor that names none."""
         if argument.dirfd < 0:
             return process.directory.path

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from sandbox.linux.kernel import syscall_table
 from sandbox.linux.strace import line_grammar
-from sandbox.linux.strace.trace_calls import CONNECTS, LINKS, REPEATED, TELLING, Calls
-from sandbox.linux.strace.traced_processes import MAKES, Processes
+from sandbox.linux.strace.trace_calls import CONNECTS, LINKS, REPEATED, TELLING, TracedCalls
+from sandbox.linux.strace.traced_processes import MAKES, TracedProcesses
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Access
-    from sandbox.linux.strace.trace_calls import Places
-    from sandbox.linux.strace.traced_processes import Process
+    from sandbox.linux.strace.trace_calls import TracedFiles
+    from sandbox.linux.strace.traced_processes import TracedProcess
 
 #: The longest line: two paths of 4096 bytes, each byte four characters, and what stands around them.
 LINE_LIMIT = 48 << 10
@@ -79,12 +79,12 @@ WATCHED = (
 _NAMES = {name.encode("ascii"): name for name in WATCHED}
 
 
-class Parser:
+class TraceParser:
     """One trace.
 
     Args:
         architecture: for the bits of flags.
-        places: see `Places`.
+        places: see `TracedFiles`.
         cwd: where the command starts.
         root: the command's own process, 0 for the first that speaks.
         noted: strace was told to note the files that descriptors stand for (`-y`).
@@ -95,10 +95,16 @@ class Parser:
     """
 
     def __init__(
-        self, architecture: syscall_table.Architecture, places: Places, *, cwd: str, root: int = 0, noted: bool = False
+        self,
+        architecture: syscall_table.Architecture,
+        places: TracedFiles,
+        *,
+        cwd: str,
+        root: int = 0,
+        noted: bool = False,
     ) -> None:
-        self._calls = Calls(architecture, places, self._miss, noted=noted)
-        self._processes = Processes(root, cwd)
+        self._calls = TracedCalls(architecture, places, self._miss, noted=noted)
+        self._processes = TracedProcesses(root, cwd)
         self._rest = b""
         self._skips = False
         self._told: set[bytes] = set()
@@ -200,7 +206,13 @@ class Parser:
             self._judge(pid, process, name, line, result, found)
 
     def _judge(  # noqa: PLR0917  a line taken apart
-        self, pid: int, process: Process, name: str, line: bytes, result: line_grammar.Result, found: list[Access]
+        self,
+        pid: int,
+        process: TracedProcess,
+        name: str,
+        line: bytes,
+        result: line_grammar.CallResult,
+        found: list[Access],
     ) -> None:
         body = line[len(name) + 1 : result.at]
         if result.errno:

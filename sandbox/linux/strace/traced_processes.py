@@ -16,14 +16,14 @@ MAKES = ("clone", "clone3", "fork", "vfork")
 
 
 @dataclass(slots=True)
-class Directory:
+class WorkingDirectory:
     """A working directory, which threads and `CLONE_FS` share."""
 
     path: str
 
 
 @dataclass(slots=True)
-class Process:
+class TracedProcess:
     """One thread, as the kernel numbers them.
 
     Attributes:
@@ -32,7 +32,7 @@ class Process:
     """
 
     group: int
-    directory: Directory
+    directory: WorkingDirectory
     files: dict[int, str] = field(default_factory=dict)
 
     def opened(self, number: int, path: str) -> None:
@@ -43,7 +43,7 @@ class Process:
         self.files[number] = path
 
 
-class Processes:
+class TracedProcesses:
     """All of one trace.
 
     Args:
@@ -54,24 +54,24 @@ class Processes:
     def __init__(self, root: int, cwd: str) -> None:
         self.root = root
         self._cwd = cwd
-        self._known: dict[int, Process] = {}
+        self._known: dict[int, TracedProcess] = {}
         self._making: dict[int, bytes] = {}
         self._waiting: dict[int, list[bytes]] = {}
         self._held = 0
 
-    def get(self, pid: int) -> Process | None:
+    def get(self, pid: int) -> TracedProcess | None:
         """The process, `None` while it cannot be said whose child it is."""
         found = self._known.get(pid)
         if found is not None:
             return found
         parents = [self._known[parent] for parent in self._making if parent in self._known]
         if not parents:
-            return self._enter(pid, Process(pid, Directory(self._cwd)))
+            return self._enter(pid, TracedProcess(pid, WorkingDirectory(self._cwd)))
         if len(parents) == 1:
             (head,) = [head for parent, head in self._making.items() if parent in self._known]
             return self._enter(pid, _child(pid, parents[0], head))
         if len({parent.directory.path for parent in parents}) == 1 and not any(p.files for p in parents):
-            return self._enter(pid, Process(pid, Directory(parents[0].directory.path)))
+            return self._enter(pid, TracedProcess(pid, WorkingDirectory(parents[0].directory.path)))
         return None
 
     def ours(self, pid: int) -> bool:
@@ -119,14 +119,14 @@ class Processes:
         """An execve in thread `old` made it the process's first thread."""
         found = self._known.pop(old, None)
         if found is not None:
-            self._enter(pid, Process(found.group, found.directory, found.files))
+            self._enter(pid, TracedProcess(found.group, found.directory, found.files))
 
     def ended(self, pid: int) -> None:
         """A thread is gone; its number may come back as another's."""
         self._known.pop(pid, None)
         self._making.pop(pid, None)
 
-    def _enter(self, pid: int, process: Process) -> Process:
+    def _enter(self, pid: int, process: TracedProcess) -> TracedProcess:
         if not self.root:
             self.root = pid
         if len(self._known) >= PROCESSES:
@@ -135,9 +135,9 @@ class Processes:
         return process
 
 
-def _child(pid: int, parent: Process, call: bytes) -> Process:
+def _child(pid: int, parent: TracedProcess, call: bytes) -> TracedProcess:
     shares = b"CLONE_FS" in call
-    directory = parent.directory if shares else Directory(parent.directory.path)
+    directory = parent.directory if shares else WorkingDirectory(parent.directory.path)
     files = parent.files if b"CLONE_FILES" in call else dict(parent.files)
     group = parent.group if b"CLONE_THREAD" in call else pid
-    return Process(group, directory, files)
+    return TracedProcess(group, directory, files)

@@ -17,7 +17,7 @@ from sandbox.linux.kernel import kernel_calls
 from sandbox.linux.kernel.wake import Wake
 from sandbox.linux.messages import Failed, Spec, decode, receive_body
 from sandbox.linux.warden import rehearsal
-from sandbox.linux.warden.spare import Prepared, prepare
+from sandbox.linux.warden.spare import Spare, prepare
 from sandbox.linux.warden.warden import Warden, send
 from sandbox.proxy.io.published_ports import publish
 
@@ -46,12 +46,12 @@ def main(handover: socket.socket, base: Base, *, supervisor: int, spare: bool) -
         prepared = _prepared(base, wake, supervisor, handover)
         if spare:
             rehearsal.serve()
-        usable = not (spare and isinstance(prepared, Prepared)) or _wait(handover, prepared, wake)
+        usable = not (spare and isinstance(prepared, Spare)) or _wait(handover, prepared, wake)
         request = _receive_request(handover)
         if request is None:
             os._exit(0)
         control, stdio = request
-        if isinstance(prepared, Prepared) and (not usable or prepared.stale()):
+        if isinstance(prepared, Spare) and (not usable or prepared.stale()):
             prepared.discard()
             prepared = _prepared(base, wake, supervisor, handover, control)
         elif spare and isinstance(prepared, Exception):
@@ -74,7 +74,7 @@ def main(handover: socket.socket, base: Base, *, supervisor: int, spare: bool) -
     os._exit(code)
 
 
-def _prepared(base: Base, wake: Wake, supervisor: int, *sockets: socket.socket) -> Prepared | Exception:
+def _prepared(base: Base, wake: Wake, supervisor: int, *sockets: socket.socket) -> Spare | Exception:
     """A sandbox without a task, or why there is none; the joiner keeps none of `sockets`."""
     # a bubblewrap killed while it starts, as it is when this process ends, leaves a child that waits for ever
     kernel_calls.die_with_parent(0)
@@ -86,7 +86,7 @@ def _prepared(base: Base, wake: Wake, supervisor: int, *sockets: socket.socket) 
     return made
 
 
-def _made(base: Base, wake: Wake, *sockets: socket.socket) -> Prepared | Exception:
+def _made(base: Base, wake: Wake, *sockets: socket.socket) -> Spare | Exception:
 
     def close() -> None:
         wake.close()
@@ -100,7 +100,7 @@ def _made(base: Base, wake: Wake, *sockets: socket.socket) -> Prepared | Excepti
 
 
 def _serve(
-    handover: socket.socket, control: socket.socket, stdio: tuple[int, ...], prepared: Prepared, wake: Wake
+    handover: socket.socket, control: socket.socket, stdio: tuple[int, ...], prepared: Spare, wake: Wake
 ) -> None:
     body = receive_body(control)
     if body is None:
@@ -135,7 +135,7 @@ def _fail(control: socket.socket | None, reason: str, hint: str = "", *, masked:
         send(control, Failed(reason=reason, hint=hint, masked=masked))
 
 
-def _wait(handover: socket.socket, prepared: Prepared, wake: Wake) -> bool:
+def _wait(handover: socket.socket, prepared: Spare, wake: Wake) -> bool:
     """Wait, as a spare, for a task; false when what was prepared is of no use any more."""
     settled = prepared.settle()
     wake.hush()  # it rang for the joiner

@@ -11,13 +11,13 @@ import functools
 import os
 import struct
 
-from sandbox.linux.caller.caller_memory import Caller, Unreadable
+from sandbox.linux.caller.caller_memory import Caller, UnreadableMemory
 from sandbox.linux.kernel import fuse_protocol
 from sandbox.linux.kernel.fuse_protocol import Op
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 from sandbox.linux.messages import Finished, Spec, Started, decode, encode, encoded
 from sandbox.linux.observe.recorder import Recorder
-from sandbox.linux.warden.answer_requests import Doors
+from sandbox.linux.warden.request_loop import RequestLoop
 from sandbox.planning.operations import Bind, Cover, Origin, ReadOnlyRoot, Seal
 
 _HEADER = struct.Struct("<IIQQIIIHH")
@@ -50,10 +50,10 @@ def serve() -> None:
     read = decode(spec())
     if not isinstance(read, Spec):
         return
-    doors = Doors(read.operations, read.boundary, Recorder(ARCHITECTURES[os.uname().machine]))
+    doors = RequestLoop(read.operations, read.boundary, Recorder(ARCHITECTURES[os.uname().machine]))
     for word in (Started(pid=0, observer="mask", masked=True), Finished(status=0)):
         encode(word)
-    with contextlib.suppress(OSError, Unreadable):  # no descriptor is left, which the task itself will be told
+    with contextlib.suppress(OSError, UnreadableMemory):  # no descriptor is left, which the task itself will be told
         nobody = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
             doors.rehearse(nobody, [_request(*one) for one in _REQUESTS])

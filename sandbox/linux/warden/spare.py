@@ -16,7 +16,7 @@ from sandbox.linux.warden import joiner as building
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sandbox.linux.inside.bubblewrap import Anchor
+    from sandbox.linux.inside.bubblewrap import Bubblewrap
     from sandbox.linux.messages import Base
 
 _SETTLE_SECONDS = 30.0
@@ -24,7 +24,7 @@ _CREDENTIALS = 2  # SCM_CREDENTIALS
 
 
 @dataclass(slots=True)
-class Prepared:
+class Spare:
     """Namespaces that stand, with nothing of a task in them.
 
     Attributes:
@@ -35,7 +35,7 @@ class Prepared:
 
     link: socket.socket
     joiner: int
-    anchor: Anchor
+    anchor: Bubblewrap
     _mounts: int
     first: int = 0
 
@@ -86,7 +86,7 @@ class Prepared:
                 os.waitpid(child, 0)
 
 
-def prepare(base: Base, close: Callable[[], object]) -> Prepared:
+def prepare(base: Base, close: Callable[[], object]) -> Spare:
     """Start an anchor and put a joiner into it.
 
     Args:
@@ -115,7 +115,7 @@ def prepare(base: Base, close: Callable[[], object]) -> Prepared:
     link.send(b"%d" % anchored.inside)
     link.setblocking(False)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-    return Prepared(link, joiner, anchored, mounts)
+    return Spare(link, joiner, anchored, mounts)
 
 
 def received(link: socket.socket) -> tuple[bytes, list[int], int]:

@@ -23,7 +23,7 @@ from sandbox.linux.kernel import kernel_calls
 from sandbox.linux.messages import Base, Failed, encode
 from sandbox.linux.warden import joiner, lifecycle, rehearsal
 from sandbox.linux.warden.lifecycle import DESCRIPTORS
-from sandbox.proxy.policy.host_rules import Rules
+from sandbox.proxy.policy.host_rules import HostRules
 from sandbox.proxy.policy.policy import Policy
 from sandbox.terminal import restore_modes
 
@@ -67,7 +67,7 @@ def main(descriptor: int) -> None:
     resource_limits.kernel_version()
     kernel_calls.last_capability()
     # every warden reads its task's lists: what does so is compiled once
-    Rules(Policy(allow=("*.example.org:443", "192.0.2.1", "[2001:db8::1]")))
+    HostRules(Policy(allow=("*.example.org:443", "192.0.2.1", "[2001:db8::1]")))
     # what stands now is shared by every fork; collecting it would copy its pages
     gc.collect()
     gc.freeze()
@@ -89,7 +89,7 @@ class Supervisor:
         self._handed = 0.0
         self._close = False
         self._served = 0
-        self._lending = restore_modes.Lending()
+        self._lending = restore_modes.LentTerminals()
 
     def serve(self) -> None:
         """Until the executor is gone."""

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 from sandbox.contract.errors import ASK
 from sandbox.linux.caller.caller_memory import Caller
 from sandbox.linux.inside import pid1
-from sandbox.linux.kernel.descriptor_poll import Watching
+from sandbox.linux.kernel.descriptor_poll import DescriptorPoll
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
-from sandbox.linux.messages import Decoder, Failed, Finished, Seen, Signal, Started, encode
+from sandbox.linux.messages import Decoder, Failed, Finished, SeenAccesses, Signal, Started, encode
 from sandbox.linux.observe.recorder import Recorder
-from sandbox.linux.proxy.proxy_handle import Front
-from sandbox.linux.warden.answer_requests import Doors
+from sandbox.linux.proxy.proxy_handle import ProxyHandle
+from sandbox.linux.warden.request_loop import RequestLoop
 from sandbox.linux.warden.spare import received
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from sandbox.linux.kernel.syscall_numbers import Architecture
     from sandbox.linux.kernel.wake import Wake
     from sandbox.linux.messages import Spec
-    from sandbox.linux.observe.held_calls import Holding
+    from sandbox.linux.observe.held_calls import HeldDirectories
     from sandbox.linux.strace.strace_process import Tracer
-    from sandbox.linux.warden.spare import Prepared
+    from sandbox.linux.warden.spare import Spare
 
 _SETUP_SECONDS = 30.0
 # of what strace has written
@@ -48,7 +48,7 @@ _BURIAL_SECONDS = 5.0
 _LAST_WORD_SECONDS = 0.2
 
 
-def send(control: socket.socket, message: Failed | Finished | Seen | Started) -> None:
+def send(control: socket.socket, message: Failed | Finished | SeenAccesses | Started) -> None:
     """Tell the executor; a warden without one ends."""
     try:
         control.sendall(encode(message))
@@ -56,12 +56,12 @@ def send(control: socket.socket, message: Failed | Finished | Seen | Started) ->
         os._exit(1)
 
 
-def _holding(spec: Spec) -> Holding | None:
+def _holding(spec: Spec) -> HeldDirectories | None:
     if spec.held is None or spec.observer == "none":
         return None
-    from sandbox.linux.observe.held_calls import Holding
+    from sandbox.linux.observe.held_calls import HeldDirectories
 
-    return Holding(spec.held)
+    return HeldDirectories(spec.held)
 
 
 class Warden:
@@ -77,7 +77,7 @@ class Warden:
         self,
         spec: Spec,
         control: socket.socket,
-        prepared: Prepared,
+        prepared: Spare,
         wake: Wake,
         *,
         begun: Callable[[], object] = lambda: None,
@@ -101,8 +101,8 @@ class Warden:
             executed=spec.executed,
             holding=self._holding,
         )
-        self._watching = Watching()
-        self._front = Front(
+        self._watching = DescriptorPoll()
+        self._front = ProxyHandle(
             spec.network,
             prepared.anchor.inside,
             self._recorder,
@@ -111,7 +111,7 @@ class Warden:
             wake=wake.ring,
         )
         self._front.take([listener.detach() for listener in published])
-        self._doors = Doors(
+        self._doors = RequestLoop(
             spec.operations if spec.held is None else (),
             spec.boundary,
             self._recorder,
@@ -160,7 +160,7 @@ class Warden:
             self._overdue()
         self._front.ask()
         if accesses := self._recorder.drain():
-            send(self._control, Seen(accesses=accesses))
+            send(self._control, SeenAccesses(accesses=accesses))
 
     def _open_door(self, descriptor: int) -> None:
         def serve(event: int) -> None:
@@ -307,11 +307,11 @@ class Warden:
             self._fail(rest.decode("utf-8", "surrogateescape"))
 
     def _traced(self) -> Tracer:
-        from sandbox.linux.connect.reported_dials import Outbound
+        from sandbox.linux.connect.reported_dials import ReportedDials
         from sandbox.linux.strace.strace_process import Tracer
 
         self._observer, spec = "strace", self._spec
-        outbound = Outbound(spec.network, self._recorder, self._front)
+        outbound = ReportedDials(spec.network, self._recorder, self._front)
         return Tracer(spec.tracer, self._anchor.inside, self._recorder, outbound, spec.executed)
 
     def _attach(self, tracer: Tracer) -> bool:
@@ -386,7 +386,7 @@ class Warden:
         if self._holding is not None:
             leftovers += self._holding.leftovers()
         if accesses := self._recorder.drain():
-            send(self._control, Seen(accesses=accesses))
+            send(self._control, SeenAccesses(accesses=accesses))
         # process 1 takes the command with it, and tells of no end
         killed = int(signal.SIGKILL) if self._killed else None
         cpu, peak = usage

@@ -16,7 +16,7 @@ from sandbox.planning.macos.path_rules import Marks
 from sandbox.planning.macos.profile_rules import EXEC, READ, WRITE, At, Below, Expression, Filter, MacPlan, Rule
 from sandbox.planning.operations import Make, Name, Names, Operation, Origin
 from sandbox.request import write_grants
-from sandbox.request.protected_names import Executed, existing
+from sandbox.request.protected_names import ProtectedNames, existing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,7 +54,7 @@ def plan(
         RequestRefused: with every reason found, in the order of the config.
     """
     config = request.config
-    judge = write_grants.Judge(
+    judge = write_grants.GrantContext(
         config=config, facts=request.facts, files=files, walls=request.walls, stores=request.stores
     )
     grants, refused = judge.judge()
@@ -106,7 +106,7 @@ class _Writes:
     def __init__(self, request: Request, files: Files) -> None:
         self.operations: list[Operation] = []
         self.patterns: list[Names] = []
-        self.executed = Executed()
+        self.executed = ProtectedNames()
         self._request = request
         self._files = files
 
@@ -137,7 +137,7 @@ class _Writes:
             marks.grant(grant.path, origin, (READ, WRITE, EXEC))
         roots = tuple(dict.fromkeys((*bound, *names)))
         config = self._request.config
-        self.executed = Executed(
+        self.executed = ProtectedNames(
             roots=roots,
             heads=tuple(dict.fromkeys((*(one.path for one in self.patterns), *map(paths.parent, names)))),
             git_config=config.git_config,
@@ -145,7 +145,7 @@ class _Writes:
         )
 
 
-def _tail(request: Request, names: Executed, files: Files) -> Iterator[Rule]:
+def _tail(request: Request, names: ProtectedNames, files: Files) -> Iterator[Rule]:
     """What nothing outranks."""
     config = request.config
     expressions: list[Filter] = []
@@ -175,7 +175,7 @@ def _tail(request: Request, names: Executed, files: Files) -> Iterator[Rule]:
             yield Rule(action="deny", operations=(WRITE,), filters=closed, origin=origin)
 
 
-def _anchors(names: Executed, project: str, workspace: str) -> tuple[str, ...]:
+def _anchors(names: ProtectedNames, project: str, workspace: str) -> tuple[str, ...]:
     """Directories below which all writable places lie, and no name on the way to one is such a name."""
     found = dict.fromkeys(
         next((above for above in (project, workspace) if paths.at_or_under(place, above)), place)

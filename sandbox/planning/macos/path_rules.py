@@ -37,7 +37,7 @@ Sort = tuple[int, int, str]
 
 
 @dataclass(slots=True)
-class Hidden:
+class HiddenPath:
     """A mark that hides.
 
     Attributes:
@@ -57,7 +57,7 @@ class Marks:
     files: Files
     inert: list[tuple[str, str]] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
-    _hidden: dict[str, Hidden] = field(default_factory=dict)
+    _hidden: dict[str, HiddenPath] = field(default_factory=dict)
     _rules: list[tuple[Sort, Rule]] = field(default_factory=list)
     _patterns: list[tuple[str, Origin]] = field(default_factory=list)
     _entered: set[str] = field(default_factory=set)
@@ -77,7 +77,7 @@ class Marks:
     def _hide(self, path: str, kind: Literal["content", "wall"], origin: Origin) -> None:
         if path in self._hidden:
             return
-        self._hidden[path] = Hidden(path, kind, origin)
+        self._hidden[path] = HiddenPath(path, kind, origin)
         filters: list[Filter] = [Below(path=path)]
         if has_aliases(path):
             filters.append(Expression(text=aliases(path), about=f"every other spelling of {path}"))
@@ -244,7 +244,7 @@ class Marks:
     def _walled(self, path: str) -> bool:
         return any(one.kind == "wall" and paths.at_or_under(path, one.path) for one in self._hidden.values())
 
-    def _below(self, directory: str) -> list[Hidden]:
+    def _below(self, directory: str) -> list[HiddenPath]:
         return [one for one in self._hidden.values() if paths.under(one.path, directory)]
 
     def _add(self, path: str, order: int, rule: Rule) -> None:

@@ -16,7 +16,7 @@ from sandbox.base.host_facts import Kind
 from sandbox.contract.config import Reach
 from sandbox.planning.macos.path_regex import expression, itself
 from sandbox.planning.operations import Make, Name, Names, Origin, shown
-from sandbox.request.protected_names import Executed
+from sandbox.request.protected_names import ProtectedNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -200,7 +200,7 @@ class MacPlan:
     project: str
     operations: tuple[Operation, ...] = ()
     inert: tuple[tuple[str, str], ...] = ()
-    executed: Executed = field(default_factory=Executed)
+    executed: ProtectedNames = field(default_factory=ProtectedNames)
     pending: str = ""
 
     @cached_property

@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
-from sandbox.proxy.policy.policy import Refused
+from sandbox.proxy.policy.policy import HostRefused
 from sandbox.proxy.protocol import tls_hello
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.proxy.io.connection import Connection
-    from sandbox.proxy.io.event_loop import Loop
+    from sandbox.proxy.io.event_loop import EventLoop
 
 #: Bytes moved at once; one buffer serves every relay, as it is empty whenever one of them waits.
 CHUNK = 1 << 18
@@ -24,10 +24,10 @@ _EARLY = 1 << 20
 _FAIR = 8
 
 
-class Relay:
+class ByteRelay:
     """Moves bytes for every tunnel of a front."""
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: EventLoop) -> None:
         self._loop = loop
         self._buffer = memoryview(bytearray(CHUNK))
 
@@ -55,7 +55,7 @@ class Relay:
                 await other.send(early)
             await self._one_way(one, other)
             await back.join()
-        except (OSError, Refused):
+        except (OSError, HostRefused):
             one.close(reset=True)
             other.close(reset=True)
         finally:
@@ -73,7 +73,7 @@ class Relay:
                 return data
             await server.send(data[: found.size])
             name, data = await self._second(client, server, data[found.size :], early=found.early)
-        except tls_hello.Malformed:
+        except tls_hello.MalformedHello:
             named(None)
             raise OSError(errno.EPROTO, "what the server is called cannot be told") from None
         if name:

@@ -9,7 +9,7 @@ import socket
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from sandbox.proxy.io.event_loop import Loop
+    from sandbox.proxy.io.event_loop import EventLoop
 
 # how long, and how much of it, is read of a client that was told off
 _PART_SECONDS, _PART_READS = 30.0, 64
@@ -22,7 +22,7 @@ class Connection:
 
     __slots__ = ("_loop", "_shut", "fd", "socket")
 
-    def __init__(self, loop: Loop, sock: socket.socket) -> None:
+    def __init__(self, loop: EventLoop, sock: socket.socket) -> None:
         if sock.gettimeout() != 0.0:
             sock.setblocking(False)
         self.socket = sock

@@ -14,15 +14,15 @@ from sandbox.proxy.io import interfaces
 from sandbox.proxy.io.connection import NONBLOCKING, Connection
 from sandbox.proxy.policy import address_guard
 from sandbox.proxy.policy.host_rules import REMEMBERED
-from sandbox.proxy.policy.policy import DENIED, Refused
+from sandbox.proxy.policy.policy import DENIED, HostRefused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.proxy.io.event_loop import Loop, Task
-    from sandbox.proxy.policy.host_rules import Rules
+    from sandbox.proxy.io.event_loop import EventLoop, LoopTask
+    from sandbox.proxy.policy.host_rules import HostRules
     from sandbox.proxy.policy.policy import Policy
-    from sandbox.proxy.policy.stand_in_addresses import Names
+    from sandbox.proxy.policy.stand_in_addresses import StandInAddresses
 
 #: A resolved address: its family and what `connect` takes.
 Address = tuple[int, tuple[Any, ...]]
@@ -49,7 +49,7 @@ class Unreachable(Exception):
         self.refused = refused
 
 
-class Proxy(NamedTuple):
+class HostProxy(NamedTuple):
     """A proxy of the host's own; `authorization` is a header's value, or empty."""
 
     host: str
@@ -66,7 +66,7 @@ class Opened(NamedTuple):
     """
 
     connection: Connection
-    proxy: Proxy | None = None
+    proxy: HostProxy | None = None
     named: Callable[[str | None], object] | None = None
 
 
@@ -95,10 +95,10 @@ class Dialler:
 
     def __init__(
         self,
-        loop: Loop,
+        loop: EventLoop,
         policy: Policy,
-        rules: Rules,
-        names: Names,
+        rules: HostRules,
+        names: StandInAddresses,
         *,
         report: Callable[[str, str], None],
         resolve: Callable[[str, int], list[Address]] = host_addresses,
@@ -119,10 +119,10 @@ class Dialler:
         #: Set at the end: what may be reached is not dialled any more.
         self.closing = False
 
-    def refuse(self, asked: str, reason: str) -> Refused:
+    def refuse(self, asked: str, reason: str) -> HostRefused:
         """A refusal, reported."""
         self._report(asked, reason)
-        return Refused(asked, reason)
+        return HostRefused(asked, reason)
 
     def judge(self, text: str, port: int) -> str:
         """The host in canonical form that `text` stands for, if the task may dial it at `port`.
@@ -261,7 +261,7 @@ class Dialler:
 
     async def _race(self, addresses: list[Address]) -> Connection:
         waiting = list(addresses)
-        running: list[Task] = []
+        running: list[LoopTask] = []
         failed: OSError = OSError("no address is left")
         try:
             while waiting or running:
@@ -301,7 +301,7 @@ class Dialler:
             raise
         return connection
 
-    def _proxy(self, host: str, port: int, *, plain: bool) -> Proxy | None:
+    def _proxy(self, host: str, port: int, *, plain: bool) -> HostProxy | None:
         url = self._upstream.http if plain else self._upstream.https
         if not url or host == "localhost" or excepted(host, port, self._upstream.except_for):
             return None
@@ -309,7 +309,7 @@ class Dialler:
         if match is None:
             raise Unreachable("the host's own proxy is of a kind that is not spoken")
         user, name, number = match.groups()
-        return Proxy(name.strip("[]"), int(number or 80), _authorization(user) if user else "")
+        return HostProxy(name.strip("[]"), int(number or 80), _authorization(user) if user else "")
 
 
 def _authorization(user: str) -> str:
@@ -344,7 +344,7 @@ def _in_network(address: str, network: str) -> bool:
         return False
 
 
-async def _tunnel(connection: Connection, proxy: Proxy, target: str) -> None:
+async def _tunnel(connection: Connection, proxy: HostProxy, target: str) -> None:
     head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n"
     if proxy.authorization:
         head += f"Proxy-Authorization: {proxy.authorization}\r\n"

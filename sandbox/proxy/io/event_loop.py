@@ -38,7 +38,7 @@ class _Timer:
 
     __slots__ = ("expires", "live", "task")
 
-    def __init__(self, task: Task, *, expires: bool) -> None:
+    def __init__(self, task: LoopTask, *, expires: bool) -> None:
         self.task = task
         self.expires = expires
         self.live = True
@@ -53,15 +53,15 @@ def _wait(kind: int, what: Any = None) -> Generator[_Request, Any, Any]:
     return (yield (kind, what))
 
 
-class Task:
+class LoopTask:
     """A coroutine that runs by itself; what it raised is kept for whoever joins it."""
 
     __slots__ = ("_coroutine", "_joined", "_loop", "_unwanted", "done", "error", "result", "waiting")
 
-    def __init__(self, loop: Loop, coroutine: Coroutine[_Request, Any, Any]) -> None:
+    def __init__(self, loop: EventLoop, coroutine: Coroutine[_Request, Any, Any]) -> None:
         self._loop = loop
         self._coroutine = coroutine
-        self._joined: list[Task] = []
+        self._joined: list[LoopTask] = []
         self._unwanted = False
         self.done = False
         self.result: Any = None
@@ -116,17 +116,17 @@ class Task:
             raise self.error
         return self.result
 
-    def add_joined(self, task: Task) -> None:
+    def add_joined(self, task: LoopTask) -> None:
         """Have `task` go on when this one ends."""
         self._joined.append(task)
 
-    def remove_joined(self, task: Task) -> None:
+    def remove_joined(self, task: LoopTask) -> None:
         """No longer."""
         with contextlib.suppress(ValueError):
             self._joined.remove(task)
 
 
-class Loop:
+class EventLoop:
     """Runs tasks until it is stopped.
 
     Args:
@@ -135,13 +135,13 @@ class Loop:
 
     def __init__(self, waits: Poller | None = None) -> None:
         self._poller = waits or event_poller.best()
-        self._waiters: dict[int, list[Task | None]] = {}
-        self._ready: deque[tuple[Task, BaseException | _Timer | None]] = deque()
+        self._waiters: dict[int, list[LoopTask | None]] = {}
+        self._ready: deque[tuple[LoopTask, BaseException | _Timer | None]] = deque()
         self._timers: list[tuple[float, int, _Timer]] = []
         self._count = 0
-        self.current: Task | None = None
+        self.current: LoopTask | None = None
         self._stopped = False
-        self.tasks: set[Task] = set()
+        self.tasks: set[LoopTask] = set()
         self._done: deque[Callable[[], object]] = deque()
         reading, self._ring = os.pipe()
         for fd in (reading, self._ring):
@@ -149,25 +149,25 @@ class Loop:
         self._bell = reading
         self._poller.bell(reading)
 
-    def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Task:
+    def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> LoopTask:
         """Have a coroutine run beside the others, from the next turn on."""
-        task = Task(self, coroutine)
+        task = LoopTask(self, coroutine)
         self.tasks.add(task)
         self.ready(task)
         return task
 
     def begin(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         """Have a coroutine run up to its first wait, and from then on beside the others."""
-        task, within = Task(self, coroutine), self.current
+        task, within = LoopTask(self, coroutine), self.current
         self.tasks.add(task)
         task.step()
         self.current = within
 
-    def ended(self, task: Task) -> None:
+    def ended(self, task: LoopTask) -> None:
         """It needs to be remembered no more."""
         self.tasks.discard(task)
 
-    def ready(self, task: Task, error: BaseException | None = None) -> None:
+    def ready(self, task: LoopTask, error: BaseException | None = None) -> None:
         """Have a task go on in the next turn."""
         self._ready.append((task, error))
 
@@ -247,7 +247,7 @@ class Loop:
         while self._done:
             self._done.popleft()()
 
-    def park(self, task: Task, wanted: _Request) -> None:
+    def park(self, task: LoopTask, wanted: _Request) -> None:
         """Remember what a task waits for."""
         kind, what = wanted
         if kind in (_READ, _WRITE):
@@ -267,7 +267,7 @@ class Loop:
             for one in what:
                 one.add_joined(task)
 
-    def unpark(self, task: Task) -> None:
+    def unpark(self, task: LoopTask) -> None:
         """Forget what it waits for."""
         if task.waiting is None:
             return
@@ -316,7 +316,7 @@ class Loop:
         finally:
             timer.live = False
 
-    async def any_done(self, tasks: list[Task]) -> None:
+    async def any_done(self, tasks: list[LoopTask]) -> None:
         """Wait until one of some tasks has ended."""
         while not any(task.done for task in tasks):
             await _wait(_ANY, tasks)
@@ -350,7 +350,7 @@ class Loop:
                 outcome.extend((None, error))
             self.call_from_thread(lambda: self.ready(waiting))
 
-        waiting = Task(self, _nothing())
+        waiting = LoopTask(self, _nothing())
         threading.Thread(target=do, daemon=True).start()
         await waiting.join()
         result, error = outcome

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import h11
 
 from sandbox.proxy.io.dialler import Unreachable
-from sandbox.proxy.policy.policy import NOT_ALLOWED, Refused
+from sandbox.proxy.policy.policy import NOT_ALLOWED, HostRefused
 
 if TYPE_CHECKING:
-    from sandbox.proxy.io.byte_relay import Relay
+    from sandbox.proxy.io.byte_relay import ByteRelay
     from sandbox.proxy.io.connection import Connection
     from sandbox.proxy.io.dialler import Dialler, Opened
-    from sandbox.proxy.io.event_loop import Loop
+    from sandbox.proxy.io.event_loop import EventLoop
 
 _HEAD_LIMIT = 1 << 16
 _CHUNK = 1 << 16
@@ -74,7 +74,7 @@ def refusal_text(asked: str, reason: str) -> str:
     return f"the sandbox refused this connection: {told}\n{remedy}"
 
 
-class Client:
+class HttpClient:
     """One connection to the port, until it ends.
 
     Args:
@@ -83,7 +83,14 @@ class Client:
     """
 
     def __init__(
-        self, loop: Loop, connection: Connection, dialler: Dialler, relay: Relay, early: bytes, *, password: str = ""
+        self,
+        loop: EventLoop,
+        connection: Connection,
+        dialler: Dialler,
+        relay: ByteRelay,
+        early: bytes,
+        *,
+        password: str = "",
     ) -> None:
         self._loop = loop
         self._connection = connection
@@ -113,7 +120,7 @@ class Client:
             except _Bad as error:
                 await self._say(_BAD_REQUEST, f"this request is not understood: {error}\n")
                 return
-            except (Refused, Unreachable) as error:
+            except (HostRefused, Unreachable) as error:
                 await self._fail(error)
                 return
             if not again:
@@ -121,13 +128,13 @@ class Client:
             self._http.start_next_cycle()
             seconds = _IDLE_SECONDS
 
-    async def tell(self, failed: Refused | Unreachable) -> None:
+    async def tell(self, failed: HostRefused | Unreachable) -> None:
         """Answer the one request there is, which has come to nothing."""
         await self._next_request()
         await self._fail(failed)
 
-    async def _fail(self, failed: Refused | Unreachable) -> None:
-        if isinstance(failed, Refused):
+    async def _fail(self, failed: HostRefused | Unreachable) -> None:
+        if isinstance(failed, HostRefused):
             await self._say(_FORBIDDEN, refusal_text(failed.asked, failed.reason))
         else:
             await self._say(_BAD_GATEWAY, f"{failed}\n")

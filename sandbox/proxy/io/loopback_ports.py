@@ -11,18 +11,18 @@ from sandbox.proxy.policy.service_addresses import LOOPBACK, LOOPBACK6
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.proxy.io.byte_relay import Relay
-    from sandbox.proxy.io.event_loop import Loop
+    from sandbox.proxy.io.byte_relay import ByteRelay
+    from sandbox.proxy.io.event_loop import EventLoop
 
 
-class Ports:
+class LoopbackPorts:
     """Leads a connection across.
 
     Args:
         inside: a new stream socket of a family in the task's network.
     """
 
-    def __init__(self, loop: Loop, relay: Relay, inside: Callable[[int], socket.socket]) -> None:
+    def __init__(self, loop: EventLoop, relay: ByteRelay, inside: Callable[[int], socket.socket]) -> None:
         self._loop = loop
         self._relay = relay
         self._inside = inside

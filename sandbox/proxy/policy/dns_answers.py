@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox.base import host_patterns
-from sandbox.proxy.policy.stand_in_addresses import Full
+from sandbox.proxy.policy.stand_in_addresses import NoAddressLeft
 from sandbox.proxy.protocol import dns_messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.proxy.policy.host_rules import Rules
-    from sandbox.proxy.policy.stand_in_addresses import Names
+    from sandbox.proxy.policy.host_rules import HostRules
+    from sandbox.proxy.policy.stand_in_addresses import StandInAddresses
 
 _REVERSE = (".in-addr.arpa", ".ip6.arpa")
 _LOOPBACK = {dns_messages.A: "127.0.0.1", dns_messages.AAAA: "::1"}
 
 
-class Lookups:
+class DnsAnswers:
     """Answers one task's queries.
 
     Args:
@@ -29,8 +29,8 @@ class Lookups:
 
     def __init__(
         self,
-        rules: Rules,
-        names: Names,
+        rules: HostRules,
+        names: StandInAddresses,
         *,
         listen: Callable[[str, str, str], bool],
         own_name: str,
@@ -47,7 +47,7 @@ class Lookups:
         """The answer to a message, `None` where there is none to give."""
         try:
             query = dns_messages.parse(message)
-        except dns_messages.Malformed:
+        except dns_messages.MalformedQuery:
             return None
         if query.code != dns_messages.NOERROR:
             return dns_messages.reply(query, query.code)
@@ -73,7 +73,7 @@ class Lookups:
             return dns_messages.reply(query, dns_messages.NXDOMAIN)
         try:
             four, six, fresh = self._names.give(host)
-        except Full:
+        except NoAddressLeft:
             self._report(host, "one more name than a task can look up")
             return dns_messages.reply(query, dns_messages.SERVFAIL)
         if fresh:

@@ -45,7 +45,7 @@ class _List:
         return any(pattern.port in {None, port} for pattern in self.about(host))
 
 
-class Rules:
+class HostRules:
     """One task's lists; every host is in the form of `domains.presented`."""
 
     def __init__(self, policy: Policy) -> None:

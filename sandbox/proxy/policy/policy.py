@@ -46,7 +46,7 @@ class Policy:
     upstream: Upstream = field(default_factory=Upstream)
 
 
-class Refused(Exception):
+class HostRefused(Exception):
     """The task may not reach it; `reason` says why, `asked` is what is reported."""
 
     def __init__(self, asked: str, reason: str) -> None:

@@ -12,11 +12,11 @@ FIRST6 = "fd76:7863:6f6e:64::"
 _FIRST = (127 << 24) + (64 << 16)
 
 
-class Full(Exception):
+class NoAddressLeft(Exception):
     """More names were looked up than have addresses."""
 
 
-class Names:
+class StandInAddresses:
     """Which name each stand-in address is for, and the other way round."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Names:
         fresh = number is None
         if number is None:
             if len(self._numbers) >= NAMES_LIMIT:
-                raise Full
+                raise NoAddressLeft
             number = self._numbers[host] = len(self._numbers) + 1
         four, six = _four(number), f"{FIRST6}{number:x}"
         self._hosts[four] = self._hosts[six] = host

@@ -21,7 +21,7 @@ _HEADER_SIZE = 12
 _IS_ANSWER = 0x80
 
 
-class Malformed(ValueError):
+class MalformedQuery(ValueError):
     """No answer to it is possible."""
 
 
@@ -54,9 +54,9 @@ def parse(raw: bytes) -> Query:
         Malformed: it is too short, or itself an answer.
     """
     if len(raw) < _HEADER_SIZE:
-        raise Malformed("shorter than a header")
+        raise MalformedQuery("shorter than a header")
     if raw[2] & _IS_ANSWER:
-        raise Malformed("an answer")
+        raise MalformedQuery("an answer")
     bare = message.Message(id=int.from_bytes(raw[:2], "big"))
     bare.flags = flags.Flag(int.from_bytes(raw[2:4], "big") & (flags.RD | flags.CD))
     if opcode.from_flags(int.from_bytes(raw[2:4], "big")) != opcode.QUERY:
@@ -74,7 +74,7 @@ def _text(asked: name.Name) -> str:
     labels = [label for label in asked.labels if label]
     if any(b"." in label for label in labels):
         # a dot within a label would make another name of it
-        raise Malformed("not a name")
+        raise MalformedQuery("not a name")
     return b".".join(labels).decode("ascii")
 
 

@@ -16,7 +16,7 @@ _CONNECT = 1
 _IPV4, _NAME, _IPV6 = 1, 3, 4
 
 
-class Malformed(ValueError):
+class MalformedSocks(ValueError):
     """It is not SOCKS 5; `reply` is what the client is told, empty for nothing."""
 
     def __init__(self, reason: str, reply: bytes = b"") -> None:
@@ -24,7 +24,7 @@ class Malformed(ValueError):
         self.reply = reply
 
 
-class Target(NamedTuple):
+class SocksTarget(NamedTuple):
     """What a client wants to be connected to."""
 
     host: str
@@ -46,9 +46,9 @@ class Handshake:
     def __init__(self, password: str = "") -> None:
         self._buffer = bytearray()
         self._asked = password.encode()
-        self._expect: Callable[[], bytes | Target | None] = self._greeting
+        self._expect: Callable[[], bytes | SocksTarget | None] = self._greeting
 
-    def feed(self, data: bytes) -> tuple[bytes, Target | None, bytes]:
+    def feed(self, data: bytes) -> tuple[bytes, SocksTarget | None, bytes]:
         """More bytes: what to send back, the target once it is known, and what came after it.
 
         Raises:
@@ -59,12 +59,12 @@ class Handshake:
         while True:
             try:
                 step = self._expect()
-            except Malformed as error:
+            except MalformedSocks as error:
                 error.reply = reply + error.reply
                 raise
             if step is None:
                 return reply, None, b""
-            if isinstance(step, Target):
+            if isinstance(step, SocksTarget):
                 return reply, step, bytes(self._buffer)
             reply += step
 
@@ -77,7 +77,7 @@ class Handshake:
 
     def _greeting(self) -> bytes | None:
         if self._buffer and self._buffer[0] != _VERSION:
-            raise Malformed("another version")
+            raise MalformedSocks("another version")
         if len(self._buffer) < 2 or (taken := self._take(2 + self._buffer[1])) is None:  # noqa: PLR2004  version, count
             return None
         methods = taken[2:]
@@ -87,12 +87,12 @@ class Handshake:
         if _PASSWORD in methods:
             self._expect = self._password
             return bytes((_VERSION, _PASSWORD))
-        raise Malformed("no method in common", bytes((_VERSION, _NONE_ACCEPTABLE)))
+        raise MalformedSocks("no method in common", bytes((_VERSION, _NONE_ACCEPTABLE)))
 
     def _password(self) -> bytes | None:
         buffer = self._buffer
         if buffer and buffer[0] != 1:
-            raise Malformed("another kind of password")
+            raise MalformedSocks("another kind of password")
         if len(buffer) < 2 or len(buffer) < 3 + buffer[1]:  # noqa: PLR2004  version, length, name, length
             return None
         taken = self._take(3 + buffer[1] + buffer[2 + buffer[1]])
@@ -102,26 +102,26 @@ class Handshake:
             from hmac import compare_digest
 
             if not compare_digest(taken[3 + taken[1] :], self._asked):
-                raise Malformed("another password", b"\1\1")
+                raise MalformedSocks("another password", b"\1\1")
         self._expect = self._request
         return b"\1\0"
 
-    def _request(self) -> Target | None:
+    def _request(self) -> SocksTarget | None:
         buffer = self._buffer
         if buffer and buffer[0] != _VERSION:
-            raise Malformed("another version")
+            raise MalformedSocks("another version")
         if len(buffer) < 5:  # noqa: PLR2004  up to the first byte of the address
             return None
         size = {_IPV4: 4, _IPV6: 16, _NAME: 1 + buffer[4]}.get(buffer[3])
         if size is None:
-            raise Malformed("another kind of address", answer(UNKNOWN_ADDRESS))
+            raise MalformedSocks("another kind of address", answer(UNKNOWN_ADDRESS))
         taken = self._take(4 + size + 2)
         if taken is None:
             return None
         if taken[1] != _CONNECT:
-            raise Malformed("another command", answer(UNSUPPORTED))
+            raise MalformedSocks("another command", answer(UNSUPPORTED))
         address, port = taken[4:-2], int.from_bytes(taken[-2:], "big")
         if taken[3] == _NAME:
             # what is no ASCII is no host either, and is refused as one
-            return Target(address[1:].decode("utf-8", "replace"), port)
-        return Target(str(ip_address(address)), port)
+            return SocksTarget(address[1:].decode("utf-8", "replace"), port)
+        return SocksTarget(str(ip_address(address)), port)

@@ -19,11 +19,11 @@ LIMIT = 1 << 18
 _KIND = 5
 
 
-class Malformed(ValueError):
+class MalformedHello(ValueError):
     """It begins as TLS does, and cannot be read."""
 
 
-class _NoMessage(Malformed):
+class _NoMessage(MalformedHello):
     """It is broken off by a record of another kind, or longer than any."""
 
     def __init__(self, why: str, kind: int = -1) -> None:
@@ -99,10 +99,10 @@ def read(data: bytes) -> Greeting | None:
         return None if data[:1] != bytes((_ALERT,)) or _WARNING.startswith(data[3:_KIND]) else Greeting("")
     if data[0] == _ALERT:
         if data[3 : _KIND + 1] == _WARNING:
-            raise Malformed("a warning before the message")
+            raise MalformedHello("a warning before the message")
         return Greeting("")
     if data[3:_KIND] == b"\0\0":
-        raise Malformed("a record of nothing before the message")
+        raise MalformedHello("a record of nothing before the message")
     if data[_KIND] != _CLIENT_HELLO:
         return Greeting("")
     message = _message(data)
@@ -118,7 +118,7 @@ def _message(data: bytes) -> tuple[bytes, int] | None:
             if size > LIMIT:
                 raise _NoMessage("longer than any such message")
             if len(found) > size:
-                raise Malformed("more than a message in its record")
+                raise MalformedHello("more than a message in its record")
             if len(found) == size:
                 return bytes(found), at
         if len(data) < at + 5:
@@ -127,7 +127,7 @@ def _message(data: bytes) -> tuple[bytes, int] | None:
         if kind != _RECORD:
             raise _NoMessage("another record inside the message", kind)
         if major >= _MAJORS or not 0 < length <= _RECORD_LIMIT:
-            raise Malformed("an odd record inside the message")
+            raise MalformedHello("an odd record inside the message")
         found += data[at + 5 : at + 5 + length]
         at += 5 + length
 
@@ -140,7 +140,7 @@ def _greeting(reader: _Reader, size: int) -> Greeting:
     early = False
     extensions = _Reader(reader.vector(2) if reader else b"")
     if reader:
-        raise Malformed("more than a message")
+        raise MalformedHello("more than a message")
     while extensions:
         kind, body = extensions.number(2), _Reader(extensions.vector(2))
         early = early or kind == _EARLY_DATA
@@ -148,17 +148,17 @@ def _greeting(reader: _Reader, size: int) -> Greeting:
             continue
         entries = _Reader(body.vector(2))
         if body:
-            raise Malformed("more than a list of names")
+            raise MalformedHello("more than a list of names")
         while entries:
             if entries.number(1) != _HOST_NAME:
-                raise Malformed("a name of another kind")
+                raise MalformedHello("a name of another kind")
             names.append(entries.vector(2))
     if len(names) > 1:
-        raise Malformed("more than one name")
+        raise MalformedHello("more than one name")
     try:
         return Greeting(names[0].decode("ascii") if names else "", size, early)
     except UnicodeDecodeError:
-        raise Malformed("a name that is none") from None
+        raise MalformedHello("a name that is none") from None
 
 
 class _Reader:
@@ -174,7 +174,7 @@ class _Reader:
     def take(self, size: int) -> bytes:
         taken = self._data[self._at : self._at + size]
         if len(taken) < size:
-            raise Malformed("shorter than it says")
+            raise MalformedHello("shorter than it says")
         self._at += size
         return taken
 

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from sandbox.contract.config import Platform
     from vxconf.cli.arguments import Arguments
-    from vxconf.workspace.load_file import Loaded
+    from vxconf.workspace.load_file import LoadedFile
     from vxconf.workspace.workspace import Project
 
 
 def main(arguments: Arguments) -> int:
     """Checks; 1 when anything is refused."""
     named = arguments["platform"]
-    checker = Checker(tuple(platform for platform in PLATFORMS if named in {"all", platform}))
+    checker = CheckCommand(tuple(platform for platform in PLATFORMS if named in {"all", platform}))
     paths = arguments["paths"]
     if isinstance(arguments["stdin_filename"], str):
         checker.standard_input(arguments["stdin_filename"], _standard_input())
@@ -51,7 +51,7 @@ _Plain = tuple[str, str, str, tuple[int, int, int, int], str, str, str, "Platfor
 _Result = tuple[str, str, tuple[_Plain, ...]]
 
 
-class Checker:
+class CheckCommand:
     """One invocation: which files were looked at, and what was found once it is finished.
 
     Attributes:
@@ -119,7 +119,7 @@ class Checker:
         found = check_project(project, self._platforms)
         return loaded.file, loaded.text if found else "", tuple(map(_plain, found))
 
-    def _loaded(self, project: Project, path: str) -> Loaded | None:
+    def _loaded(self, project: Project, path: str) -> LoadedFile | None:
         """The file of that name, as its project's."""
         name, file = os.path.basename(path), os.path.normpath(path)
         absolute = os.path.join(project.directory, name)
@@ -224,7 +224,7 @@ def _strict(diagnostic: Diagnostic) -> Diagnostic:
     return dataclasses.replace(diagnostic, severity=Severity.ERROR)
 
 
-def _print(form: str, found: list[Diagnostic], checker: Checker, errors: int) -> None:
+def _print(form: str, found: list[Diagnostic], checker: CheckCommand, errors: int) -> None:
     warnings = len(found) - errors
     if form == "text" and not found:
         err("".join(f"{line}\n" for line in _summary(checker, errors, warnings)))
@@ -258,7 +258,7 @@ def _print(form: str, found: list[Diagnostic], checker: Checker, errors: int) ->
         err("".join(f"{line}\n" for line in _summary(checker, errors, warnings)))
 
 
-def _summary(checker: Checker, errors: int, warnings: int) -> Iterator[str]:
+def _summary(checker: CheckCommand, errors: int, warnings: int) -> Iterator[str]:
     for workspace in checker.workspaces.values():
         yield f"workspace {workspace.root}: {workspace.chosen_by.reason}"
     what = " and ".join(_count(n, noun) for n, noun in ((errors, "error"), (warnings, "warning")) if n)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from vxconf.cli.arguments import Arguments
     from vxconf.diagnostics.diagnostic import Diagnostic
     from vxconf.explain.explain_grants import Explained
-    from vxconf.explain.explain_macos import Mac
-    from vxconf.resolve.judge_block import Judged
+    from vxconf.explain.explain_macos import ExplainedMac
+    from vxconf.resolve.judge_block import JudgedBlock
     from vxconf.workspace.task import Task
 
 _HOST = re.compile(r"(?:\*\.)?[\w-]+(?:\.[\w-]+)+(?::\d+)?|localhost(?::\d+)?|\[[0-9a-fA-F:.]+\](?::\d+)?|[\w.-]+:\d+")
@@ -70,7 +70,7 @@ def _explained(task: Task, platform: str) -> Explained | None:
     )
 
 
-def _mac(task: Task, judged: Judged) -> Mac | None:
+def _mac(task: Task, judged: JudgedBlock) -> ExplainedMac | None:
     from vxconf.explain.explain_macos import explained
 
     mac = task.judged("macos")

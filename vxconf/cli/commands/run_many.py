@@ -16,7 +16,7 @@ from vxconf.diagnostics.render import as_dict as diagnostic_as_dict
 from vxconf.diagnostics.render import printable
 from vxconf.run.report import as_dict, report
 from vxconf.run.schedule import Cycle, Step, schedule
-from vxconf.run.task_runner import Ended, Runs
+from vxconf.run.task_runner import EndedTask, TaskRunner
 from vxconf.workspace.projects import TooManyDirectories
 from vxconf.workspace.references import Unknown, nearest
 from vxconf.workspace.task import Task
@@ -48,7 +48,7 @@ def main(arguments: Arguments, *, timeout: float | None) -> int:
     began = time.monotonic()
     with Session() as session:
         session.declare(step.task.resolve() for step in steps if step.task.sandboxed)
-        runs = Runs(session, steps, show, jobs=jobs, timeout=timeout, observer=str(arguments["observer"]))
+        runs = TaskRunner(session, steps, show, jobs=jobs, timeout=timeout, observer=str(arguments["observer"]))
         with forwarded(runs.signal) as heard:
             ended = runs.run()
     show.close()
@@ -103,7 +103,7 @@ def _refused(steps: tuple[Step[Task], ...], refused: dict[str, tuple[Diagnostic,
     """Nothing is run where a task among them is refused."""
     if as_json:
         ended = [
-            Ended(
+            EndedTask(
                 task=step.task,
                 passed=False,
                 refusals=refused.get(step.task.id, ()),
@@ -122,7 +122,7 @@ def _refused(steps: tuple[Step[Task], ...], refused: dict[str, tuple[Diagnostic,
     return NOT_RUN
 
 
-def _document(ended: tuple[Ended, ...], status: int, seconds: float) -> dict[str, Any]:
+def _document(ended: tuple[EndedTask, ...], status: int, seconds: float) -> dict[str, Any]:
     return {
         "tasks": [_entry(one) for one in ended],
         "passed": sum(one.passed for one in ended),
@@ -133,7 +133,7 @@ def _document(ended: tuple[Ended, ...], status: int, seconds: float) -> dict[str
     }
 
 
-def _entry(one: Ended) -> dict[str, Any]:
+def _entry(one: EndedTask) -> dict[str, Any]:
     from sandbox.contract.results import RunResult
 
     task = one.task
@@ -144,11 +144,11 @@ def _entry(one: Ended) -> dict[str, Any]:
     return entry | {"passed": one.passed, "skipped": one.skipped or None}
 
 
-def _is_skipped(one: Ended) -> bool:
+def _is_skipped(one: EndedTask) -> bool:
     return bool(one.skipped) and one.result is None and not one.refusals
 
 
-def _summary(ended: tuple[Ended, ...]) -> str:
+def _summary(ended: tuple[EndedTask, ...]) -> str:
     passed = [one for one in ended if one.passed]
     skipped = [one for one in ended if _is_skipped(one)]
     failed = [one for one in ended if not one.passed and not _is_skipped(one)]
@@ -193,7 +193,7 @@ class _Show:
                 self._partial[task.id, stream] = rest
             self._draw()
 
-    def ended(self, ended: Ended) -> None:
+    def ended(self, ended: EndedTask) -> None:
         task = ended.task
         with self._lock:
             for stream in (1, 2):
@@ -229,7 +229,7 @@ class _Show:
             self._status.draw(f"[{self._done}/{self._total}] {', '.join(self._running)}")
 
 
-def _told(ended: Ended) -> str:
+def _told(ended: EndedTask) -> str:
     task = ended.task
     if ended.refusals:
         return rendered(ended.refusals, task, colour=is_coloured(sys.stderr)) + f"{task.id} was not run\n"
@@ -241,7 +241,7 @@ def _told(ended: Ended) -> str:
     return text
 
 
-def _why(ended: Ended, result: RunResult) -> str:
+def _why(ended: EndedTask, result: RunResult) -> str:
     if ended.skipped:
         return f"did not pass: {ended.skipped}"
     return f"did not pass: exit {result.exit_code}" if result.started else "did not pass: it was not run"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vxconf.diagnostics.diagnostic import dotted, quoted
-from vxconf.suggest import Nearest
+from vxconf.suggest import NearestNames
 from vxconf.validate.finding import Finding
 from vxconf.validate.rules.view import CACHE_LISTS
 
@@ -71,12 +71,12 @@ def self_dependency(file: FileView) -> Iterator[Finding]:
 
 def unknown_task(file: FileView) -> Iterator[Finding]:
     """A plain reference names a task of this file."""
-    nearest: Nearest | None = None
+    nearest: NearestNames | None = None
     for task in file.tasks:
         for path, reference in _references(task):
             if reference in file.names or not plain(reference) or _malformed(reference) is not None:
                 continue
-            nearest = nearest or Nearest(file.names)
+            nearest = nearest or NearestNames(file.names)
             near = nearest.to(reference)
             yield Finding(
                 code="VX208",

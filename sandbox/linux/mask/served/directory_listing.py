@@ -12,29 +12,29 @@ from typing import TYPE_CHECKING
 
 from sandbox.linux.kernel import fuse_protocol
 from sandbox.linux.mask.served import inode_attributes
-from sandbox.linux.mask.served.inodes import Place, magic
+from sandbox.linux.mask.served.inodes import LastSeenAt, magic
 from sandbox.linux.mask.served.name_lookup import entries
-from sandbox.linux.mask.served.open_files import Handle
+from sandbox.linux.mask.served.open_files import OpenFile
 
 if TYPE_CHECKING:
-    from sandbox.linux.kernel.fuse_protocol import Request
+    from sandbox.linux.kernel.fuse_protocol import FuseRequest
     from sandbox.linux.mask.served.name_lookup import Entry
-    from sandbox.linux.mask.served.passthrough_server import Server
+    from sandbox.linux.mask.served.passthrough_server import PassthroughServer
 
 _DIRECTORY = stat.S_IFDIR >> 12
 
 
-def opendir(server: Server, request: Request) -> bytes:
+def opendir(server: PassthroughServer, request: FuseRequest) -> bytes:
     """OPENDIR."""
     fd = -1
     if not server.places.mixed(request.node):
         node = server.node(request.node)
         fd = os.open(magic(server.descriptor(node)), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         server.places.table.spared(fd)
-    return fuse_protocol.open_out(server.handles.add(Handle(fd, None)))
+    return fuse_protocol.open_out(server.handles.add(OpenFile(fd, None)))
 
 
-def _listing(server: Server, request: Request) -> list[Entry]:
+def _listing(server: PassthroughServer, request: FuseRequest) -> list[Entry]:
     handle = server.handles.get(request.fields[0])
     if request.fields[1] == 0 or not handle.listing:
         own = parent = request.node
@@ -47,12 +47,12 @@ def _listing(server: Server, request: Request) -> list[Entry]:
     return handle.listing
 
 
-def readdir(server: Server, request: Request) -> bytes:
+def readdir(server: PassthroughServer, request: FuseRequest) -> bytes:
     """READDIR."""
     return fuse_protocol.dirents(_listing(server, request), request.fields[1], request.fields[2])
 
 
-def readdirplus(server: Server, request: Request) -> bytes:
+def readdirplus(server: PassthroughServer, request: FuseRequest) -> bytes:
     """READDIRPLUS: below granted names each entry is looked up on the way."""
     listing = _listing(server, request)
     offset, size = request.fields[1:3]
@@ -70,9 +70,9 @@ def readdirplus(server: Server, request: Request) -> bytes:
     return b"".join(out)
 
 
-def _known(server: Server, directory: int, name: str) -> bytes:
+def _known(server: PassthroughServer, directory: int, name: str) -> bytes:
     try:
-        node, found = server.places.table.enter(server.places.host(directory), name, Place(directory, name))
+        node, found = server.places.table.enter(server.places.host(directory), name, LastSeenAt(directory, name))
     except OSError:  # gone meanwhile, or no descriptor is left: it is looked up when it is asked for
         return fuse_protocol.NO_ENTRY
     return inode_attributes.entry(server, node, found)

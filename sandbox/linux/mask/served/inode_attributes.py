@@ -11,9 +11,9 @@ from sandbox.linux.kernel import fuse_protocol, kernel_calls
 from sandbox.linux.mask.served.inodes import magic
 
 if TYPE_CHECKING:
-    from sandbox.linux.kernel.fuse_protocol import Request
-    from sandbox.linux.mask.served.inodes import Node
-    from sandbox.linux.mask.served.passthrough_server import Server
+    from sandbox.linux.kernel.fuse_protocol import FuseRequest
+    from sandbox.linux.mask.served.inodes import Inode
+    from sandbox.linux.mask.served.passthrough_server import PassthroughServer
 
 #: How long the kernel may remember a name or attributes of the host, in seconds.
 REMEMBER = 1
@@ -38,25 +38,25 @@ def attributes(found: os.stat_result, owner: tuple[int, int]) -> bytes:
     )
 
 
-def entry(server: Server, node: Node, found: os.stat_result) -> bytes:
+def entry(server: PassthroughServer, node: Inode, found: os.stat_result) -> bytes:
     """`fuse_entry_out` of a node."""
     about = attributes(found, server.owner)
     return fuse_protocol.entry_out(node.number, about, entry_valid=REMEMBER, attr_valid=REMEMBER)
 
 
-def stated(server: Server, node: Node, handle: int = 0) -> bytes:
+def stated(server: PassthroughServer, node: Inode, handle: int = 0) -> bytes:
     """`fuse_attr_out` of a node, through an open handle where there is one."""
     fd = server.handles.get(handle).fd if handle else server.descriptor(node)
     return fuse_protocol.attr_out(attributes(os.fstat(fd), server.owner), valid=REMEMBER)
 
 
-def getattr_(server: Server, request: Request) -> bytes:
+def getattr_(server: PassthroughServer, request: FuseRequest) -> bytes:
     """GETATTR."""
     flags, _, handle = request.fields
     return stated(server, server.node(request.node), handle if flags & 1 else 0)
 
 
-def setattr_(server: Server, request: Request) -> bytes:
+def setattr_(server: PassthroughServer, request: FuseRequest) -> bytes:
     """SETATTR: mode, owner, size and times, in the order the kernel itself would."""
     valid, _, handle, size, _, atime, mtime, _, atime_ns, mtime_ns, _, mode, _, uid, gid, _ = request.fields
     node = server.node(request.node)
@@ -90,14 +90,14 @@ def _time(seconds: int, nanoseconds: int, *, told: int, now: int) -> tuple[int, 
     return (seconds - (1 << 64) if seconds >= 1 << 63 else seconds), nanoseconds
 
 
-def _set_owner(server: Server, fd: int, uid: int, gid: int) -> None:
+def _set_owner(server: PassthroughServer, fd: int, uid: int, gid: int) -> None:
     """Only to the one user and group there are for the task; the host's own rules come on top."""
     if uid not in (-1, server.owner[0]) or gid not in (-1, server.owner[1]):
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
     os.chown(magic(fd), -1 if uid < 0 else os.geteuid(), -1 if gid < 0 else os.getegid())
 
 
-def access(server: Server, request: Request) -> bytes:
+def access(server: PassthroughServer, request: FuseRequest) -> bytes:
     """ACCESS, as the user both the task and this process are."""
     node = server.node(request.node)
     wanted = request.fields[0]
@@ -106,7 +106,7 @@ def access(server: Server, request: Request) -> bytes:
     return b""
 
 
-def statfs(server: Server, request: Request) -> bytes:
+def statfs(server: PassthroughServer, request: FuseRequest) -> bytes:
     """STATFS of the file system the host's inode is on."""
     told = os.statvfs(magic(server.places.host(request.node)))
     return fuse_protocol.statfs_out(
@@ -119,7 +119,7 @@ def statfs(server: Server, request: Request) -> bytes:
     )
 
 
-def getxattr(server: Server, request: Request) -> bytes:
+def getxattr(server: PassthroughServer, request: FuseRequest) -> bytes:
     """GETXATTR: the user's own alone."""
     name = request.names[0]
     if not name.startswith(_XATTRS):
@@ -127,13 +127,13 @@ def getxattr(server: Server, request: Request) -> bytes:
     return _sized(request, os.getxattr(magic(server.descriptor(server.node(request.node))), name))
 
 
-def listxattr(server: Server, request: Request) -> bytes:
+def listxattr(server: PassthroughServer, request: FuseRequest) -> bytes:
     """LISTXATTR."""
     names = os.listxattr(magic(server.descriptor(server.node(request.node))))
     return _sized(request, b"".join(os.fsencode(name) + b"\0" for name in names if name.startswith(_XATTRS)))
 
 
-def setxattr(server: Server, request: Request) -> bytes:
+def setxattr(server: PassthroughServer, request: FuseRequest) -> bytes:
     """SETXATTR."""
     size, flags = request.fields
     name = request.names[0]
@@ -143,7 +143,7 @@ def setxattr(server: Server, request: Request) -> bytes:
     return b""
 
 
-def removexattr(server: Server, request: Request) -> bytes:
+def removexattr(server: PassthroughServer, request: FuseRequest) -> bytes:
     """REMOVEXATTR."""
     name = request.names[0]
     if not name.startswith(_XATTRS):
@@ -157,7 +157,7 @@ def _no_xattr(name: str, code: int) -> OSError:
     return OSError(code, os.strerror(code))
 
 
-def _sized(request: Request, value: bytes) -> bytes:
+def _sized(request: FuseRequest, value: bytes) -> bytes:
     size = request.fields[0]
     if size == 0:
         return fuse_protocol.xattr_size_out(len(value))

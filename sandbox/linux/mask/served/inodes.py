@@ -17,7 +17,7 @@ FIRST = 1 << 32
 _HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Place(NamedTuple):
+class LastSeenAt(NamedTuple):
     """Where a node was last seen: the node of its directory, its name, whether in that directory's staging area."""
 
     directory: int
@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 
 @dataclass(slots=True)
-class Node:
+class Inode:
     """One inode of the host.
 
     Attributes:
@@ -43,7 +43,7 @@ class Node:
     key: tuple[int, int, str]
     kind: int
     fd: int
-    place: Place | None
+    place: LastSeenAt | None
     way: str = ""
     lookups: int = 0
     seen: tuple[int, int] = (-1, -1)
@@ -70,13 +70,13 @@ def stale() -> OSError:
     return OSError(errno.ESTALE, os.strerror(errno.ESTALE))
 
 
-class Table:
+class InodeTable:
     """Nodes by number and by key.
 
     Args:
         budget: how many descriptors nodes may hold; past it those held longest are given up, to be opened again
             where they were last seen and only if the same inode is still there.
-        directory: an O_PATH descriptor for the directory part of a `Place`.
+        directory: an O_PATH descriptor for the directory part of a `LastSeenAt`.
         limit: no descriptor from this number on is given to the task's doings: this process needs some of its own,
             to read who asks.
     """
@@ -85,8 +85,8 @@ class Table:
         self._budget = max(16, budget)
         self._limit = limit
         self._directory = directory
-        self._nodes: dict[int, Node] = {}
-        self._keys: dict[tuple[int, int, str], Node] = {}
+        self._nodes: dict[int, Inode] = {}
+        self._keys: dict[tuple[int, int, str], Inode] = {}
         self._held: dict[int, None] = {}  # by number, held longest first
         self._next = FIRST
 
@@ -94,7 +94,7 @@ class Table:
         """How many nodes the kernel knows of."""
         return len(self._nodes)
 
-    def get(self, number: int) -> Node:
+    def get(self, number: int) -> Inode:
         """The node of a number.
 
         Raises:
@@ -116,7 +116,7 @@ class Table:
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         return fd
 
-    def enter(self, directory: int, name: str, place: Place, way: str = "") -> tuple[Node, os.stat_result]:
+    def enter(self, directory: int, name: str, place: LastSeenAt, way: str = "") -> tuple[Inode, os.stat_result]:
         """Look a name up in the directory of the host that is open as `directory`; counts as one lookup."""
         found = os.stat(name, dir_fd=directory, follow_symlinks=False)
         node = self._keys.get((found.st_dev, found.st_ino, way))
@@ -127,17 +127,17 @@ class Table:
         node.lookups += 1
         return node, found
 
-    def adopt(self, opened: int, place: Place | None) -> tuple[Node, os.stat_result]:
+    def adopt(self, opened: int, place: LastSeenAt | None) -> tuple[Inode, os.stat_result]:
         """The node of a file that is open; counts as one lookup. Without a place it has no name."""
         # not a duplicate: one open for writing would forbid the file to be executed
         return self._hold(os.open(magic(opened), os.O_PATH | os.O_CLOEXEC), place, "")
 
-    def _hold(self, fd: int, place: Place | None, way: str) -> tuple[Node, os.stat_result]:
+    def _hold(self, fd: int, place: LastSeenAt | None, way: str) -> tuple[Inode, os.stat_result]:
         found = os.fstat(fd)
         key = (found.st_dev, found.st_ino, way)
         node = self._keys.get(key)
         if node is None or not node.is_still(found):
-            node = Node(self._next, key, stat.S_IFMT(found.st_mode), fd, place, way)
+            node = Inode(self._next, key, stat.S_IFMT(found.st_mode), fd, place, way)
             self._next += 1
             self._nodes[node.number] = self._keys[key] = node
             self._held[node.number] = None
@@ -159,7 +159,7 @@ class Table:
                 os.close(node.fd)
                 node.fd = -1
 
-    def descriptor(self, node: Node) -> int:
+    def descriptor(self, node: Inode) -> int:
         """A descriptor of the node, valid until the request is answered.
 
         Raises:
@@ -180,7 +180,7 @@ class Table:
             self._held[node.number] = None
         return node.fd
 
-    def known(self, directory: int, name: str) -> Node | None:
+    def known(self, directory: int, name: str) -> Inode | None:
         """The node of a name, if the kernel knows of it; not counted."""
         try:
             found = os.stat(name, dir_fd=directory, follow_symlinks=False)
@@ -188,7 +188,7 @@ class Table:
             return None
         return self._keys.get((found.st_dev, found.st_ino, ""))
 
-    def pin(self, node: Node | None) -> None:
+    def pin(self, node: Inode | None) -> None:
         """Before a name of the node goes: hold it from now on, for no other name is known."""
         if node is not None:
             try:

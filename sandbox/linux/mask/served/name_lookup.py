@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.linux.kernel import kernel_calls
 from sandbox.linux.mask.served import inodes
-from sandbox.linux.mask.served.inodes import FIRST, Place, Table
-from sandbox.request.protected_names import Executed, carries, named_below
+from sandbox.linux.mask.served.inodes import FIRST, InodeTable, LastSeenAt
+from sandbox.request.protected_names import ProtectedNames, carries, named_below
 
 if TYPE_CHECKING:
     from sandbox.linux.mask.mask_tree import MaskTree
-    from sandbox.linux.mask.served.staged_names import Staging
-    from sandbox.planning.name_grants import Granted
+    from sandbox.linux.mask.served.staged_names import StagedNames
+    from sandbox.planning.name_grants import GrantedNames
 
 #: Entries of the host looked at for one answer whether a directory leads to a match; past them it is taken to.
 SEARCH_LIMIT = 20_000
@@ -63,12 +63,12 @@ class Spot(NamedTuple):
     parent: int
 
     @property
-    def place(self) -> Place:
+    def place(self) -> LastSeenAt:
         """For the table of nodes."""
-        return Place(self.parent, self.name, self.what is What.STAGED)
+        return LastSeenAt(self.parent, self.name, self.what is What.STAGED)
 
 
-class Places:
+class NameLookup:
     """Answers for every directory served.
 
     Args:
@@ -77,14 +77,19 @@ class Places:
     """
 
     def __init__(
-        self, tree: MaskTree, granted: Granted, staging: Staging, descriptors: int, executed: Executed | None = None
+        self,
+        tree: MaskTree,
+        granted: GrantedNames,
+        staging: StagedNames,
+        descriptors: int,
+        executed: ProtectedNames | None = None,
     ) -> None:
         # a request opens a few for a moment, and another thread reads who asked
         limit = descriptors - min(_KEPT_BACK, descriptors // 8)
-        self.table = Table(min(descriptors // 2, _NODES), self._directory, limit)
+        self.table = InodeTable(min(descriptors // 2, _NODES), self._directory, limit)
         self.staging = staging
         self.granted = granted
-        self._executed = executed or Executed()
+        self._executed = executed or ProtectedNames()
         self._tree = tree
         self._root = os.open("/", _DIRECTORY)
         self._fixed = {

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from sandbox.linux.kernel import fuse_protocol, kernel_calls
 from sandbox.linux.kernel.fuse_protocol import Op
-from sandbox.linux.mask.mask_tree import Seen
+from sandbox.linux.mask.mask_tree import SeenRequest
 from sandbox.linux.mask.served import inode_attributes
-from sandbox.linux.mask.served.inodes import FIRST, Place, magic
+from sandbox.linux.mask.served.inodes import FIRST, LastSeenAt, magic
 from sandbox.linux.mask.served.name_lookup import Spot, What
-from sandbox.linux.mask.served.open_files import Handle
+from sandbox.linux.mask.served.open_files import OpenFile
 
 if TYPE_CHECKING:
-    from sandbox.linux.kernel.fuse_protocol import Request
-    from sandbox.linux.mask.served.passthrough_server import Server
+    from sandbox.linux.kernel.fuse_protocol import FuseRequest
+    from sandbox.linux.mask.served.passthrough_server import PassthroughServer
 
 _ACCEPTED = os.O_ACCMODE | os.O_TRUNC | os.O_EXCL
 _OPENED = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -30,15 +30,15 @@ def error(code: int) -> OSError:
     return OSError(code, os.strerror(code))
 
 
-def _refused(request: Request, path: str) -> Seen:
-    return Seen(path, request.op, fuse_protocol.error(request.unique, errno.EROFS))
+def _refused(request: FuseRequest, path: str) -> SeenRequest:
+    return SeenRequest(path, request.op, fuse_protocol.error(request.unique, errno.EROFS))
 
 
-def lookup(server: Server, request: Request) -> bytes | Seen:
+def lookup(server: PassthroughServer, request: FuseRequest) -> bytes | SeenRequest:
     """LOOKUP; a name that is not there is never remembered, for the host may make it."""
     spot = server.places.spot(request.node, request.names[0])
     if spot.what is What.NOTHING:
-        return Seen(spot.path, Op.LOOKUP, fuse_protocol.reply(request.unique, fuse_protocol.negative_entry(0)))
+        return SeenRequest(spot.path, Op.LOOKUP, fuse_protocol.reply(request.unique, fuse_protocol.negative_entry(0)))
     if spot.what is What.PLACED:
         return server.of_the_plan(request)
     try:
@@ -47,14 +47,14 @@ def lookup(server: Server, request: Request) -> bytes | Seen:
         return fuse_protocol.negative_entry(0)
 
 
-def _entered(server: Server, spot: Spot) -> bytes:
+def _entered(server: PassthroughServer, spot: Spot) -> bytes:
     if spot.fd < 0:
         raise error(errno.ENOENT)
     way = spot.path if spot.what is What.WAY else ""
     return inode_attributes.entry(server, *server.places.table.enter(spot.fd, spot.name, spot.place, way))
 
 
-def _room(server: Server, request: Request, *, directory: bool = False) -> Spot | Seen:
+def _room(server: PassthroughServer, request: FuseRequest, *, directory: bool = False) -> Spot | SeenRequest:
     """Where a new name goes."""
     spot = server.places.spot(request.node, request.names[0])
     if spot.what in (What.PLACED, What.WAY):
@@ -69,17 +69,17 @@ def _room(server: Server, request: Request, *, directory: bool = False) -> Spot 
     return room
 
 
-def create(server: Server, request: Request) -> bytes | Seen:
+def create(server: PassthroughServer, request: FuseRequest) -> bytes | SeenRequest:
     """CREATE: make a file and open it."""
     room = _room(server, request)
-    if isinstance(room, Seen):
+    if isinstance(room, SeenRequest):
         return room
     flags, mode, _, _ = request.fields
     fd = os.open(room.name, (flags & _ACCEPTED) | os.O_CREAT | _OPENED, stat.S_IMODE(mode), dir_fd=room.fd)
     return _opened(server, server.places.table.spared(fd), room.place)
 
 
-def tmpfile(server: Server, request: Request) -> bytes | Seen:
+def tmpfile(server: PassthroughServer, request: FuseRequest) -> bytes | SeenRequest:
     """TMPFILE: a file without a name, in the file system of the directory."""
     directory = server.places.mixed(request.node)
     if not directory:
@@ -94,7 +94,7 @@ def tmpfile(server: Server, request: Request) -> bytes | Seen:
     return _opened(server, server.places.table.spared(opened), None)
 
 
-def _opened(server: Server, fd: int, place: Place | None) -> bytes:
+def _opened(server: PassthroughServer, fd: int, place: LastSeenAt | None) -> bytes:
     if not stat.S_ISREG(os.fstat(fd).st_mode):  # the host put something else there meanwhile
         os.close(fd)
         raise error(errno.ESTALE)
@@ -104,22 +104,22 @@ def _opened(server: Server, fd: int, place: Place | None) -> bytes:
         os.close(fd)
         raise
     server.left(node, found)
-    return inode_attributes.entry(server, node, found) + fuse_protocol.open_out(server.handles.add(Handle(fd, node)))
+    return inode_attributes.entry(server, node, found) + fuse_protocol.open_out(server.handles.add(OpenFile(fd, node)))
 
 
-def mknod(server: Server, request: Request) -> bytes | Seen:
+def mknod(server: PassthroughServer, request: FuseRequest) -> bytes | SeenRequest:
     """MKNOD: files, pipes and sockets; no devices."""
     mode = request.fields[0]
     if stat.S_IFMT(mode) not in (stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK, 0):
         raise error(errno.EPERM)
     room = _room(server, request)
-    if isinstance(room, Seen):
+    if isinstance(room, SeenRequest):
         return room
     os.mknod(room.name, mode, dir_fd=room.fd)
     return _entered(server, room)
 
 
-def mkdir(server: Server, request: Request) -> bytes | Seen:
+def mkdir(server: PassthroughServer, request: FuseRequest) -> bytes | SeenRequest:
     """MKDIR."""
     places, mode = server.places, stat.S_IMODE(request.fields[0])
     spot = places.spot(request.node, request.names[0])
@@ -130,31 +130,31 @@ def mkdir(server: Server, request: Request) -> bytes | Seen:
         with contextlib.suppress(FileExistsError):
             return _entered(server, places.make_way(spot, mode))
     room = _room(server, request, directory=True)
-    if isinstance(room, Seen):
+    if isinstance(room, SeenRequest):
         return room
     os.mkdir(room.name, mode, dir_fd=room.fd)
     return _entered(server, room)
 
 
-def symlink(server: Server, request: Request) -> bytes | Seen:
+def symlink(server: PassthroughServer, request: FuseRequest) -> bytes | SeenRequest:
     """SYMLINK."""
     room = _room(server, request)
-    if isinstance(room, Seen):
+    if isinstance(room, SeenRequest):
         return room
     os.symlink(request.names[1], room.name, dir_fd=room.fd)
     return _entered(server, room)
 
 
-def readlink(server: Server, request: Request) -> bytes:
+def readlink(server: PassthroughServer, request: FuseRequest) -> bytes:
     """READLINK."""
     return os.fsencode(os.readlink("", dir_fd=server.descriptor(server.node(request.node))))
 
 
-def link(server: Server, request: Request) -> bytes | Seen:
+def link(server: PassthroughServer, request: FuseRequest) -> bytes | SeenRequest:
     """LINK: a further name of an inode."""
     old = request.fields[0]
     room = _room(server, request)
-    if isinstance(room, Seen):
+    if isinstance(room, SeenRequest):
         return room
     if old < FIRST:
         return _refused(request, room.path)
@@ -164,7 +164,7 @@ def link(server: Server, request: Request) -> bytes | Seen:
     return _entered(server, room)
 
 
-def unlink(server: Server, request: Request) -> bytes | Seen:
+def unlink(server: PassthroughServer, request: FuseRequest) -> bytes | SeenRequest:
     """UNLINK."""
     spot = _existing(server, request.node, request.names[0])
     if spot.what is What.PLACED:
@@ -176,7 +176,7 @@ def unlink(server: Server, request: Request) -> bytes | Seen:
     return b""
 
 
-def rmdir(server: Server, request: Request) -> bytes | Seen:
+def rmdir(server: PassthroughServer, request: FuseRequest) -> bytes | SeenRequest:
     """RMDIR."""
     spot = _existing(server, request.node, request.names[0])
     if spot.what is What.PLACED:
@@ -189,7 +189,7 @@ def rmdir(server: Server, request: Request) -> bytes | Seen:
     return b""
 
 
-def _existing(server: Server, directory: int, name: str) -> Spot:
+def _existing(server: PassthroughServer, directory: int, name: str) -> Spot:
     spot = server.places.spot(directory, name)
     if spot.what is What.NOTHING or (spot.fd < 0 and spot.what is not What.PLACED):
         raise error(errno.ENOENT)
@@ -198,7 +198,7 @@ def _existing(server: Server, directory: int, name: str) -> Spot:
     return spot
 
 
-def rename(server: Server, request: Request) -> bytes | Seen:
+def rename(server: PassthroughServer, request: FuseRequest) -> bytes | SeenRequest:
     """RENAME and RENAME2: within the host, within staging, or from one into the other."""
     target_directory = request.fields[0]
     flags = request.fields[1] if request.op == Op.RENAME2 else 0
@@ -225,7 +225,7 @@ def rename(server: Server, request: Request) -> bytes | Seen:
     return b""
 
 
-def _whole(server: Server, source: Spot, target: Spot, *, is_directory: bool) -> None:
+def _whole(server: PassthroughServer, source: Spot, target: Spot, *, is_directory: bool) -> None:
     """Refuse to move what leads to matches: partly shown and partly not, it is copied by who would move it."""
     if target.what is What.WAY and not is_directory:
         raise error(errno.EISDIR)
@@ -235,7 +235,7 @@ def _whole(server: Server, source: Spot, target: Spot, *, is_directory: bool) ->
         raise error(errno.EXDEV)
 
 
-def _barred(server: Server, request: Request, *, exchange: bool, brings: bool) -> str:
+def _barred(server: PassthroughServer, request: FuseRequest, *, exchange: bool, brings: bool) -> str:
     """The path of either end that is no place to move anything to, else an empty string."""
     barred = server.places.barred(request.fields[0], request.names[1], moved=True, brings=brings)
     if exchange and not barred:
@@ -243,7 +243,7 @@ def _barred(server: Server, request: Request, *, exchange: bool, brings: bool) -
     return barred
 
 
-def _move(server: Server, source: Spot, target: Spot, flags: int) -> None:
+def _move(server: PassthroughServer, source: Spot, target: Spot, flags: int) -> None:
     table = server.places.table
     moved, replaced = table.known(source.fd, source.name), table.known(target.fd, target.name)
     if replaced is not moved and not flags & _EXCHANGE:

@@ -17,10 +17,10 @@ from sandbox.linux.mask.served.inodes import magic
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.linux.kernel.fuse_protocol import Request
-    from sandbox.linux.mask.served.inodes import Node
+    from sandbox.linux.kernel.fuse_protocol import FuseRequest
+    from sandbox.linux.mask.served.inodes import Inode
     from sandbox.linux.mask.served.name_lookup import Entry
-    from sandbox.linux.mask.served.passthrough_server import Server
+    from sandbox.linux.mask.served.passthrough_server import PassthroughServer
 
 _KEEP_CACHE = 2
 _FROM_CACHE = 1  # a write of pages, which may come through any handle
@@ -31,14 +31,14 @@ _PASSED = os.O_ACCMODE | os.O_TRUNC | os.O_NOATIME
 COPY_LIMIT = 32 << 20
 
 
-class Slow(NamedTuple):
+class SlowCall(NamedTuple):
     """Work that may wait for a disk, to be done aside: its result is the answer."""
 
     work: Callable[[], bytes]
 
 
 @dataclass(slots=True)
-class Handle:
+class OpenFile:
     """An open file or directory.
 
     Attributes:
@@ -47,18 +47,18 @@ class Handle:
     """
 
     fd: int
-    node: Node | None
+    node: Inode | None
     listing: list[Entry] = field(default_factory=list)
 
 
-class Handles:
+class OpenFiles:
     """Handles by the number the kernel knows them by, from 1."""
 
     def __init__(self) -> None:
-        self._handles: dict[int, Handle] = {}
+        self._handles: dict[int, OpenFile] = {}
         self._next = 1
 
-    def add(self, handle: Handle) -> int:
+    def add(self, handle: OpenFile) -> int:
         """Its number."""
         if handle.node is not None:
             handle.node.handles += 1
@@ -66,7 +66,7 @@ class Handles:
         self._handles[number] = handle
         return number
 
-    def get(self, number: int) -> Handle:
+    def get(self, number: int) -> OpenFile:
         """The handle of a number.
 
         Raises:
@@ -89,7 +89,7 @@ class Handles:
             os.close(handle.fd)
 
 
-def open_(server: Server, request: Request) -> bytes:
+def open_(server: PassthroughServer, request: FuseRequest) -> bytes:
     """OPEN of a regular file; what else can be opened the kernel opens itself."""
     node = server.node(request.node)
     if node.kind != stat.S_IFREG:
@@ -100,16 +100,16 @@ def open_(server: Server, request: Request) -> bytes:
     found = os.fstat(fd)
     keep = _KEEP_CACHE if node.seen == (found.st_mtime_ns, found.st_size) else 0
     server.left(node, found)
-    return fuse_protocol.open_out(server.handles.add(Handle(fd, node)), keep)
+    return fuse_protocol.open_out(server.handles.add(OpenFile(fd, node)), keep)
 
 
-def read(server: Server, request: Request) -> memoryview:
+def read(server: PassthroughServer, request: FuseRequest) -> memoryview:
     """READ, as a whole reply."""
     handle, offset, size, *_ = request.fields
     return server.filled(request.unique, server.handles.get(handle).fd, offset, size)
 
 
-def write(server: Server, request: Request) -> bytes:
+def write(server: PassthroughServer, request: FuseRequest) -> bytes:
     """WRITE, all of it or an error."""
     number, offset, _, write_flags, _, flags, _ = request.fields
     handle = server.handles.get(number)
@@ -130,13 +130,13 @@ def write(server: Server, request: Request) -> bytes:
     return fuse_protocol.write_out(done)
 
 
-def lseek(server: Server, request: Request) -> bytes:
+def lseek(server: PassthroughServer, request: FuseRequest) -> bytes:
     """LSEEK for data and holes, the only ones that are asked."""
     handle, offset, whence, _ = request.fields
     return fuse_protocol.lseek_out(os.lseek(server.handles.get(handle).fd, offset, whence))
 
 
-def fallocate(server: Server, request: Request) -> Slow:
+def fallocate(server: PassthroughServer, request: FuseRequest) -> SlowCall:
     """FALLOCATE, which may have a disk's worth to write."""
     number, offset, length, mode, _ = request.fields
     handle = server.handles.get(number)
@@ -147,10 +147,10 @@ def fallocate(server: Server, request: Request) -> Slow:
             server.left(handle.node, os.fstat(handle.fd))
         return b""
 
-    return Slow(work)
+    return SlowCall(work)
 
 
-def copy(server: Server, request: Request) -> Slow:
+def copy(server: PassthroughServer, request: FuseRequest) -> SlowCall:
     """COPY_FILE_RANGE between two open files."""
     source, offset, _, target, at, length, flags = request.fields
     reading, writing = server.handles.get(source), server.handles.get(target)
@@ -163,10 +163,10 @@ def copy(server: Server, request: Request) -> Slow:
             server.left(writing.node, os.fstat(writing.fd))
         return fuse_protocol.write_out(copied)
 
-    return Slow(work)
+    return SlowCall(work)
 
 
-def fsync(server: Server, request: Request) -> Slow:
+def fsync(server: PassthroughServer, request: FuseRequest) -> SlowCall:
     """FSYNC and FSYNCDIR."""
     handle, flags, _ = request.fields
     fd = server.handles.get(handle).fd
@@ -176,10 +176,10 @@ def fsync(server: Server, request: Request) -> Slow:
             (os.fdatasync if flags & _DATA_ONLY else os.fsync)(fd)
         return b""
 
-    return Slow(work)
+    return SlowCall(work)
 
 
-def release(server: Server, request: Request) -> bytes:
+def release(server: PassthroughServer, request: FuseRequest) -> bytes:
     """RELEASE and RELEASEDIR."""
     server.handles.close(request.fields[0])
     return b""

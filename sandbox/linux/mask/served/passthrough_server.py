@@ -10,22 +10,22 @@ import struct
 from typing import TYPE_CHECKING
 
 from sandbox.linux.kernel import fuse_protocol
-from sandbox.linux.kernel.fuse_protocol import InitFlag, Op, Request
-from sandbox.linux.mask.mask_tree import MAX_WRITE, MaskTree, Seen
+from sandbox.linux.kernel.fuse_protocol import FuseRequest, InitFlag, Op
+from sandbox.linux.mask.mask_tree import MAX_WRITE, MaskTree, SeenRequest
 from sandbox.linux.mask.served import directory_listing, inode_attributes, name_operations, open_files
 from sandbox.linux.mask.served.inodes import FIRST
-from sandbox.linux.mask.served.name_lookup import Places
-from sandbox.linux.mask.served.open_files import Handles, Slow
-from sandbox.linux.mask.served.staged_names import Staging
+from sandbox.linux.mask.served.name_lookup import NameLookup
+from sandbox.linux.mask.served.open_files import OpenFiles, SlowCall
+from sandbox.linux.mask.served.staged_names import StagedNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.linux.mask.served.inodes import Node
-    from sandbox.planning.name_grants import Granted
-    from sandbox.request.protected_names import Executed
+    from sandbox.linux.mask.served.inodes import Inode
+    from sandbox.planning.name_grants import GrantedNames
+    from sandbox.request.protected_names import ProtectedNames
 
-    Handler = Callable[["Server", Request], bytes | memoryview | Seen | Slow]
+    Handler = Callable[["PassthroughServer", FuseRequest], bytes | memoryview | SeenRequest | SlowCall]
 
 # no write-back cache: with it the kernel believes its own sizes and pages over what the host changed
 _WANT = (
@@ -88,27 +88,31 @@ _CHANGES_WAY = frozenset({Op.SETATTR, Op.SETXATTR, Op.REMOVEXATTR})
 _NEVER_AGAIN = frozenset({Op.FLUSH, Op.POLL, Op.BMAP, Op.STATX})
 
 
-class Server:
+class PassthroughServer:
     """The mask where a plan grants names: what is granted is the host's, everything else the plan's tree.
 
     Args:
         tree: what the plan places.
-        staging: an empty directory of this run, see `Staging`.
-        executed: see `Places`.
+        staging: an empty directory of this run, see `StagedNames`.
+        executed: see `NameLookup`.
     """
 
-    def __init__(self, tree: MaskTree, granted: Granted, staging: str, executed: Executed | None = None) -> None:
+    def __init__(
+        self, tree: MaskTree, granted: GrantedNames, staging: str, executed: ProtectedNames | None = None
+    ) -> None:
         self.owner = (0, 0)
-        self.handles = Handles()
+        self.handles = OpenFiles()
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        self.places = Places(tree, granted, Staging(staging), descriptors=soft, executed=executed)
+        self.places = NameLookup(tree, granted, StagedNames(staging), descriptors=soft, executed=executed)
         self._tree = tree
         self._now = 0
         self._buffer = mmap.mmap(-1, _OUT_HEADER.size + MAX_WRITE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self._view = memoryview(self._buffer)
 
-    def answer(self, request: Request, *, now: int, owner: tuple[int, int]) -> bytes | memoryview | Seen | Slow | None:
-        """As `MaskTree.answer`; work that may wait for a disk comes back as `Slow`, its result being a payload."""
+    def answer(
+        self, request: FuseRequest, *, now: int, owner: tuple[int, int]
+    ) -> bytes | memoryview | SeenRequest | SlowCall | None:
+        """As `MaskTree.answer`; work that may wait for a disk comes back as `SlowCall`, its result being a payload."""
         self.owner, self._now = owner, now
         if request.op in fuse_protocol.SILENT:
             self._forget(request)
@@ -128,7 +132,7 @@ class Server:
             return fuse_protocol.reply(request.unique, answer)
         return answer
 
-    def _handler(self, request: Request) -> Handler | None:
+    def _handler(self, request: FuseRequest) -> Handler | None:
         """Who answers; `None` for the plan's tree.
 
         Raises:
@@ -149,19 +153,21 @@ class Server:
         if node.place is not None and (op in _CHANGES_WAY or (op == Op.OPEN and request.fields[0] & _OPENS_TO_CHANGE)):
             barred = self.places.barred(node.place.directory, node.place.name)
             if barred:
-                return lambda _server, asked: Seen(barred, asked.op, fuse_protocol.error(asked.unique, errno.EROFS))
+                return lambda _server, asked: SeenRequest(
+                    barred, asked.op, fuse_protocol.error(asked.unique, errno.EROFS)
+                )
         if node.way and op in _CHANGES_WAY and not self.places.is_made(node.key):
             return _refused_way
         return handler
 
-    def failed(self, request: Request, error: OSError) -> bytes:
+    def failed(self, request: FuseRequest, error: OSError) -> bytes:
         """The reply to a request that failed."""
         code = error.errno or errno.EIO
         if code == errno.ENOSYS and request.op in _HANDLERS:
             code = errno.EOPNOTSUPP  # the kernel would never ask again
         return fuse_protocol.error(request.unique, code)
 
-    def _forget(self, request: Request) -> None:
+    def _forget(self, request: FuseRequest) -> None:
         fields = request.fields
         if request.op == Op.FORGET:
             self.places.table.forget(request.node, fields[0])
@@ -169,22 +175,22 @@ class Server:
             for number, lookups in zip(fields[::2], fields[1::2], strict=True):
                 self.places.table.forget(number, lookups)
 
-    def of_the_plan(self, request: Request) -> bytes | Seen:
+    def of_the_plan(self, request: FuseRequest) -> bytes | SeenRequest:
         """The payload of what the plan's own tree answers."""
         answer = self._tree.answer(request, now=self._now, owner=self.owner)
         if isinstance(answer, bytes):
             return answer[_OUT_HEADER.size :]
         return answer if answer is not None else b""
 
-    def node(self, number: int) -> Node:
+    def node(self, number: int) -> Inode:
         """A node of the host."""
         return self.places.table.get(number)
 
-    def descriptor(self, node: Node) -> int:
+    def descriptor(self, node: Inode) -> int:
         """An O_PATH descriptor of a node."""
         return self.places.table.descriptor(node)
 
-    def left(self, node: Node, found: os.stat_result) -> None:
+    def left(self, node: Inode, found: os.stat_result) -> None:
         """Remember how this server left a file: if it is so at the next open, the kernel's pages of it still hold."""
         node.seen = (found.st_mtime_ns, found.st_size)
 
@@ -200,9 +206,9 @@ class Server:
         return self.places.close()
 
 
-def _allowed(_server: Server, _request: Request) -> bytes:
+def _allowed(_server: PassthroughServer, _request: FuseRequest) -> bytes:
     return b""
 
 
-def _refused_way(server: Server, request: Request) -> Seen:
-    return Seen(server.node(request.node).way, request.op, fuse_protocol.error(request.unique, errno.EROFS))
+def _refused_way(server: PassthroughServer, request: FuseRequest) -> SeenRequest:
+    return SeenRequest(server.node(request.node).way, request.op, fuse_protocol.error(request.unique, errno.EROFS))

@@ -9,7 +9,7 @@ from sandbox.linux.kernel import kernel_calls
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Staging:
+class StagedNames:
     """The staging area of one run.
 
     Args:

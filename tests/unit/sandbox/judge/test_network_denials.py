@@ -12,7 +12,7 @@ from sandbox.contract.results import Access, Hint, Violation
 from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.judge import Judge
-from sandbox.judge.network_denials import Connections, never_suggested
+from sandbox.judge.network_denials import NetworkDenials, never_suggested
 from sandbox.planning.operations import Cover, Origin
 from sandbox.planning.plan import Plan
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
@@ -25,8 +25,8 @@ BOUNDARY = Boundary(
 )
 
 
-def judge(*ignored: str) -> Connections:
-    return Connections(BOUNDARY, ignored)
+def judge(*ignored: str) -> NetworkDenials:
+    return NetworkDenials(BOUNDARY, ignored)
 
 
 def dial(target: str, reason: str = NOT_ALLOWED, *, refused: bool = True) -> Access:
@@ -56,7 +56,7 @@ def knock(path: str, *, operation: str = "connect", exists: bool = True) -> Acce
     )
 
 
-def network(judge: Connections) -> tuple[str, ...]:
+def network(judge: NetworkDenials) -> tuple[str, ...]:
     fix = judge.completed(None)
     return fix.allow.network if fix is not None else ()
 

@@ -9,7 +9,7 @@ import pytest
 
 from sandbox.machine import listening_ports
 from sandbox.machine.listening_ports import listens
-from sandbox.terminal.output_stream import TAIL_LIMIT, Stream
+from sandbox.terminal.output_stream import TAIL_LIMIT, OutputStream
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_table_that_cannot_be_read_says_nothing(table: str, tmp_path_factory: 
 @pytest.mark.parametrize("size", [1, 7, 1 << 16, 1 << 20])
 @pytest.mark.parametrize("keep", [True, False])
 def test_the_end_is_kept_however_it_was_cut_into_writes(size: int, *, keep: bool) -> None:
-    stream = Stream(None, keep)
+    stream = OutputStream(None, keep)
     assert stream.tail() == b""
     printed = b"".join(b"%07d\n" % number for number in range(3 * TAIL_LIMIT // 8 if size < 8 else 1 << 18))
     for at in range(0, len(printed), size):

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.machine import namespaces
-from sandbox.machine.namespaces import APPARMOR, Said, refusal
+from sandbox.machine.namespaces import APPARMOR, NamespaceFacts, refusal
 
 _SETFCAP = 1 << 31
 _CLONE = "/proc/sys/kernel/unprivileged_userns_clone"
 _MOST = "/proc/sys/user/max_user_namespaces"
 
 
-def said(user: int = 1000, *, capabilities: int = 0, **more: object) -> Said:
-    return Said(user=user, capabilities=capabilities, **{"settings": {}, **more})  # type: ignore[arg-type]
+def said(user: int = 1000, *, capabilities: int = 0, **more: object) -> NamespaceFacts:
+    return NamespaceFacts(user=user, capabilities=capabilities, **{"settings": {}, **more})  # type: ignore[arg-type]
 
 
 def test_a_machine_that_refuses_nothing_has_no_cause() -> None:
@@ -92,7 +92,7 @@ _NUMBERS = st.sampled_from((0, errno.EPERM, errno.EACCES, errno.ENOSPC, errno.EI
     capabilities=st.sampled_from((0, _SETFCAP)),
 )
 def test_whatever_is_refused_has_a_cause_and_a_remedy(**told: object) -> None:
-    cause, fix = refusal(Said(**told))  # type: ignore[arg-type]
+    cause, fix = refusal(NamespaceFacts(**told))  # type: ignore[arg-type]
     assert bool(cause) == bool(fix)
     if told["made"] or told["mapped"] or told["ruled"]:
         assert cause

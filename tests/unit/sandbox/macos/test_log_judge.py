@@ -10,8 +10,8 @@ from sandbox.base import paths
 from sandbox.base.host_facts import HostFacts
 from sandbox.contract.config import Ignore, ResolvedSandboxConfig
 from sandbox.judge.boundary import Boundary
-from sandbox.macos.denial_log import Denial
-from sandbox.macos.log_judge import MacJudge
+from sandbox.macos.denial_log import LoggedDenial
+from sandbox.macos.log_judge import LogJudge
 from sandbox.planning.macos.plan_of_request import plan
 from sandbox.request.build import build
 from tests.support.memory_files import MemoryFiles
@@ -30,7 +30,7 @@ def _judge(
     mask: str = "",
     files: MemoryFiles | None = None,
     **fields: Any,
-) -> MacJudge:
+) -> LogJudge:
     files = files or MemoryFiles.of(
         f"{SHOP}/lib/a.py", f"{SHOP}/notes.md", f"{WS}/libs/money/src/c.py", f"{WS}/.git/HEAD", "/private/etc/hosts"
     )
@@ -49,11 +49,11 @@ def _judge(
         canonical=lambda path: paths.canonical(path, files),
         mask=lambda text: text.replace(mask, "***") if mask else text,
     )
-    return MacJudge(boundary, config)
+    return LogJudge(boundary, config)
 
 
-def _denied(judge: MacJudge, operation: str, target: str) -> Violation | None:
-    return judge.take(Denial(process="tool", pid=9, operation=operation, target=target))
+def _denied(judge: LogJudge, operation: str, target: str) -> Violation | None:
+    return judge.take(LoggedDenial(process="tool", pid=9, operation=operation, target=target))
 
 
 def test_a_refused_read_in_the_project_is_a_violation_with_its_path() -> None:

@@ -219,10 +219,10 @@ def test_what_came_in_at_the_very_end_is_judged_all_the_same() -> None:
 
 
 def test_a_front_to_which_nobody_comes_is_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(_front: proxy_handle.Front) -> None:
+    def start(_front: proxy_handle.MacProxyHandle) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(proxy_handle.Front, "_start", start)
+    monkeypatch.setattr(proxy_handle.MacProxyHandle, "_start", start)
     with proxy_handle.opened(Policy(allow=("pypi.org",))) as front:
         front.report(lambda *_: None)
         assert front.settle() == ""
@@ -239,13 +239,13 @@ def test_a_run_that_is_over_leaves_no_front_behind(
     mac: FakeMac, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[subprocess.Popen[bytes]] = []
-    begin = proxy_handle.Front._start
+    begin = proxy_handle.MacProxyHandle._start
 
-    def start(front: proxy_handle.Front) -> subprocess.Popen[bytes]:
+    def start(front: proxy_handle.MacProxyHandle) -> subprocess.Popen[bytes]:
         started.append(begin(front))
         return started[-1]
 
-    monkeypatch.setattr(proxy_handle.Front, "_start", start)
+    monkeypatch.setattr(proxy_handle.MacProxyHandle, "_start", start)
     here = f"127.0.0.1:{server.port}"
     assert _run(mac, f"{_CURL} -o /dev/null http://{here}/", {"network": (here,)}).exit_code == 0
     (process,) = started

@@ -6,11 +6,11 @@ import pytest
 
 from sandbox.base import globs
 from sandbox.linux.mask.mask_tree import MaskTree
-from sandbox.planning.name_grants import Granted
+from sandbox.planning.name_grants import GrantedNames
 from sandbox.planning.operations import Bind, Cover, Name, Names, Origin
 
 O = Origin(reason="test")  # noqa: E741  one letter keeps the plans below readable
-GRANTED = Granted(
+GRANTED = GrantedNames(
     (
         Cover(path="/ws", origin=O),
         Name(path="/ws/p/dist", origin=O),
@@ -22,7 +22,7 @@ GRANTED = Granted(
 
 
 @pytest.mark.parametrize("granted", [GRANTED, pickle.loads(pickle.dumps(GRANTED))], ids=["made", "sent"])  # noqa: S301
-def test_what_is_granted_served_and_staged(granted: Granted) -> None:
+def test_what_is_granted_served_and_staged(granted: GrantedNames) -> None:
     assert granted
     assert all(
         map(granted.granted, ("/ws/p/dist", "/ws/p/gen/a.py", "/ws/p/src/a.tsbuildinfo", "/ws/p/src/d/e/a.tsbuildinfo"))
@@ -51,7 +51,7 @@ def test_what_lands_in_staging() -> None:
 
 def test_a_pattern_does_not_reach_what_it_is_kept_out_of() -> None:
     walls = ("/ws/p/.git", "/ws/p/sub/nested")
-    granted = Granted((Names(path="/ws/p", pattern="/ws/p/**/*.py", without=walls, origin=O),))
+    granted = GrantedNames((Names(path="/ws/p", pattern="/ws/p/**/*.py", without=walls, origin=O),))
     assert granted.granted("/ws/p/sub/a.py")
     assert granted.leads("/ws/p/sub")
     assert not any(map(granted.served, ("/ws/p/.git/a.py", "/ws/p/sub/nested/deep/a.py")))
@@ -59,7 +59,7 @@ def test_a_pattern_does_not_reach_what_it_is_kept_out_of() -> None:
 
 
 def test_no_names_are_granted_by_other_operations() -> None:
-    assert not Granted((Cover(path="/ws", origin=O),))
+    assert not GrantedNames((Cover(path="/ws", origin=O),))
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ WS, SHOP = "/ws", "/ws/apps/shop"
 
 def task(
     *write: str, project: str = SHOP, sandboxed: bool = True, group: bool = False, cached: bool = False
-) -> cache_key.Runs:
+) -> cache_key.KeyedTask:
     config = ResolvedSandboxConfig(platform="linux", workspace=WS, project=project, allow_write=write)
-    return cache_key.Runs(
+    return cache_key.KeyedTask(
         workspace=WS, project=project, config=config if sandboxed else None, group=group, cached=cached
     )
 
@@ -39,7 +39,7 @@ def task(
         (task("/ws/{apps/shop/a,libs}/"), "workspace"),
     ],
 )
-def test_where_a_task_may_have_written_what_nothing_declares(given: cache_key.Runs, reach: str) -> None:
+def test_where_a_task_may_have_written_what_nothing_declares(given: cache_key.KeyedTask, reach: str) -> None:
     assert cache_key.undeclared_write_reach(given) == reach
 
 
@@ -52,7 +52,7 @@ def test_where_a_task_may_have_written_what_nothing_declares(given: cache_key.Ru
         (task(group=True, cached=True), "none"),
     ],
 )
-def test_where_a_command_may_write_whatever_its_cache_says(given: cache_key.Runs, reach: str) -> None:
+def test_where_a_command_may_write_whatever_its_cache_says(given: cache_key.KeyedTask, reach: str) -> None:
     assert cache_key.command_write_reach(given) == reach
 
 
@@ -70,7 +70,7 @@ def test_where_a_command_may_write_whatever_its_cache_says(given: cache_key.Runs
         (task("/ws/apps/s\\[x\\]/out/", project="/ws/apps/s[x]"), ("out/**",)),
     ],
 )
-def test_where_write_grants_reach_in_the_own_project(given: cache_key.Runs, found: tuple[str, ...]) -> None:
+def test_where_write_grants_reach_in_the_own_project(given: cache_key.KeyedTask, found: tuple[str, ...]) -> None:
     assert cache_key.granted_write_globs(given) == found
 
 
@@ -90,7 +90,7 @@ def test_where_write_grants_reach_in_the_own_project(given: cache_key.Runs, foun
     ],
 )
 def test_whether_a_file_others_take_for_a_fingerprint_may_be_rewritten(
-    given: cache_key.Runs, claimed: tuple[str, ...], *, may: bool
+    given: cache_key.KeyedTask, claimed: tuple[str, ...], *, may: bool
 ) -> None:
     assert cache_key.may_write_fingerprint(given, claimed) is may
 

@@ -4,12 +4,12 @@ import pytest
 
 from sandbox.contract.intents import Intent
 from sandbox.planning.operations import Bind
-from sandbox.request.protected_names import DIRECTORIES, FILES, Executed, existing
+from sandbox.request.protected_names import DIRECTORIES, FILES, ProtectedNames, existing
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import planned
 
 P = "/ws/apps/shop"
-HERE = Executed(roots=(P,))
+HERE = ProtectedNames(roots=(P,))
 
 
 @pytest.mark.parametrize(
@@ -76,16 +76,16 @@ def test_other_names_are_not(name: str) -> None:
 def test_only_what_a_task_may_write_is_asked_about() -> None:
     assert not HERE.protects("/ws/libs/.bashrc")
     assert not HERE.protects(f"{P}")
-    assert not Executed().protects(f"{P}/.bashrc")
+    assert not ProtectedNames().protects(f"{P}/.bashrc")
     # a directory that is such a name itself, or lies in one, was granted by its own name
-    inside = Executed(roots=("/home/mel/.vscode/ws/p/out", "/ws/.git"))
+    inside = ProtectedNames(roots=("/home/mel/.vscode/ws/p/out", "/ws/.git"))
     assert not inside.protects("/home/mel/.vscode/ws/p/out/x")
     assert inside.protects("/ws/.git/hooks/x")
     assert inside.protects("/ws/.git/config")
 
 
 def test_settings_are_protected_unless_they_are_granted() -> None:
-    given = Executed(roots=(P,), git_config=True)
+    given = ProtectedNames(roots=(P,), git_config=True)
     assert not given.protects(f"{P}/.git/config")
     assert given.protects(f"{P}/.git/hooks")
 
@@ -178,7 +178,7 @@ def test_installed_packages_are_looked_through_and_links_count_by_name() -> None
 
 
 def test_a_pointer_to_a_repository_that_was_there_stays() -> None:
-    here = Executed(roots=(P,), kept=(f"{P}/.git",))
+    here = ProtectedNames(roots=(P,), kept=(f"{P}/.git",))
     assert here.protects(f"{P}/.git")
     assert here.refuses("unlink", Intent.REMOVE, f"{P}/.git", exists=True)
 

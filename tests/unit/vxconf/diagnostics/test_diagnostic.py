@@ -6,7 +6,7 @@ import pytest
 
 from vxconf.diagnostics import diagnostic as diagnostics
 from vxconf.diagnostics.codes import CODES, Code, Severity, Stage
-from vxconf.diagnostics.diagnostic import Diagnostic, FieldPath, Place, Unreadable, dotted, in_order, quoted
+from vxconf.diagnostics.diagnostic import Diagnostic, FieldPath, Place, UnreadableFile, dotted, in_order, quoted
 
 
 def diagnostic(line: int, column: int, code: str = "VX101") -> Diagnostic:
@@ -47,7 +47,7 @@ def test_severities_are_their_names() -> None:
 
 
 def test_unreadable_names_every_place() -> None:
-    assert str(Unreadable((diagnostic(1, 2), diagnostic(3, 4)))) == "vx.toml:1:2: no; vx.toml:3:4: no"
+    assert str(UnreadableFile((diagnostic(1, 2), diagnostic(3, 4)))) == "vx.toml:1:2: no; vx.toml:3:4: no"
 
 
 @pytest.mark.parametrize("code", CODES.values(), ids=lambda c: c.code)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.configs import judge
-from vxconf.diagnostics.diagnostic import Place, Unreadable
+from vxconf.diagnostics.diagnostic import Place, UnreadableFile
 from vxconf.document.document import NotFinite
 from vxconf.document.parse import MAX_BYTES, MAX_DEPTH, parse, place_at
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def refusal(raw: bytes, file: str = "vx.toml") -> Diagnostic:
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableFile) as caught:
         parse(raw, file=file)
     assert str(caught.value).startswith(f"{file}:")
     (diagnostic,) = caught.value.diagnostics
@@ -147,7 +147,7 @@ def test_a_key_defined_twice_is_refused_at_its_second_place(raw: bytes, place: P
 
 
 def test_every_duplicate_of_a_json_file_is_said() -> None:
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableFile) as caught:
         parse(b'{"a": 1, "b": {"c": 1, "\\u0063": 2}, "a": {"d": 1, "d": 2}}', file="vx.json")
     assert [(d.code, d.message) for d in caught.value.diagnostics] == [
         ("VX005", 'key "c" is defined twice'),

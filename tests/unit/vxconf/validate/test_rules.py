@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.base.environment import RESERVED
 from tests.support.configs import judge
-from vxconf.suggest import Nearest
+from vxconf.suggest import NearestNames
 from vxconf.validate.rules import RULES, view
 from vxconf.validate.rules.sandbox_rules import unclosed
 
@@ -119,7 +119,7 @@ def test_rules_leave_wrong_types_to_the_schema(data: Any) -> None:
 
 
 def test_did_you_mean_prefers_what_people_confuse() -> None:
-    nearest = Nearest(["passThrough", "passTrough", "build"])
+    nearest = NearestNames(["passThrough", "passTrough", "build"])
     assert nearest.to("pass_through") == "passThrough"
     assert nearest.to("biuld") == "build"
     assert nearest.to("zzz") is None

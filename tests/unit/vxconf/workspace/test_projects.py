@@ -7,15 +7,15 @@ import pytest
 
 from tests.conftest import Link, Tree, make_tree
 from vxconf.workspace.members import members
-from vxconf.workspace.projects import Projects, TooManyDirectories
+from vxconf.workspace.projects import ProjectFinder, TooManyDirectories
 from vxconf.workspace.root import RootFinder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _projects(root: Path, *, bound: int = 1000) -> Projects:
-    return Projects(RootFinder("/nowhere").find(str(root)), bound=bound)
+def _projects(root: Path, *, bound: int = 1000) -> ProjectFinder:
+    return ProjectFinder(RootFinder("/nowhere").find(str(root)), bound=bound)
 
 
 def _relative(root: Path, found: tuple[str, ...]) -> list[str]:

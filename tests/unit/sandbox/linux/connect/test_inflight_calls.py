@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.linux.connect.inflight_calls import Inflight
+from sandbox.linux.connect.inflight_calls import InflightCalls
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ _PATIENCE = 20.0
 
 
 @pytest.fixture
-def inflight() -> Inflight:
+def inflight() -> InflightCalls:
     numbers = ARCHITECTURES[_MACHINE].numbers
-    return Inflight(frozenset(numbers[name] for name in ("sendto", "sendmsg", "sendmmsg")))
+    return InflightCalls(frozenset(numbers[name] for name in ("sendto", "sendmsg", "sendmmsg")))
 
 
 @pytest.fixture
@@ -39,44 +39,44 @@ def spinning() -> Iterator[int]:
         process.kill()
 
 
-def test_nothing_on_its_way_is_settled_at_once(inflight: Inflight) -> None:
+def test_nothing_on_its_way_is_settled_at_once(inflight: InflightCalls) -> None:
     assert inflight.settle(0.0)
 
 
-def test_one_that_sleeps_in_another_call_is_past_it(inflight: Inflight) -> None:
+def test_one_that_sleeps_in_another_call_is_past_it(inflight: InflightCalls) -> None:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
         inflight.let_go(process.pid)
         assert inflight.settle(_PATIENCE)
         process.kill()
 
 
-def test_one_that_is_gone_is_past_it(inflight: Inflight) -> None:
+def test_one_that_is_gone_is_past_it(inflight: InflightCalls) -> None:
     with subprocess.Popen(["true"]) as process:
         pass
     inflight.let_go(process.pid)
     assert inflight.settle(_PATIENCE)
 
 
-def test_one_that_arrived_elsewhere_is_forgotten(inflight: Inflight, spinning: int) -> None:
+def test_one_that_arrived_elsewhere_is_forgotten(inflight: InflightCalls, spinning: int) -> None:
     inflight.let_go(spinning)
     inflight.arrived(spinning)
     assert inflight.settle(0.0)
 
 
-def test_one_that_runs_is_past_it_after_a_while(inflight: Inflight, spinning: int) -> None:
+def test_one_that_runs_is_past_it_after_a_while(inflight: InflightCalls, spinning: int) -> None:
     inflight.let_go(spinning)
     assert not inflight.settle(0.0)
     assert inflight.settle(_PATIENCE)
 
 
-def test_one_that_cannot_run_is_not(inflight: Inflight, spinning: int) -> None:
+def test_one_that_cannot_run_is_not(inflight: InflightCalls, spinning: int) -> None:
     # a stopped thread stands outside its call: no longer than here does this hold anybody up
     inflight.let_go(spinning)
     subprocess.run(["kill", f"-{signal.SIGSTOP.value}", str(spinning)], check=True)
     assert inflight.settle(_PATIENCE)
 
 
-def test_one_blocked_in_its_send_is_past_it(inflight: Inflight) -> None:
+def test_one_blocked_in_its_send_is_past_it(inflight: InflightCalls) -> None:
     one, other = socket.socketpair()
     numbers: list[int] = []
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.linux.kernel.descriptor_poll import Watching
+from sandbox.linux.kernel.descriptor_poll import DescriptorPoll
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,9 +16,9 @@ _LONG = 600.0
 
 
 class Pipe:
-    """What is written to it is heard through a `Watching`."""
+    """What is written to it is heard through a `DescriptorPoll`."""
 
-    def __init__(self, watching: Watching) -> None:
+    def __init__(self, watching: DescriptorPoll) -> None:
         self.reads, self._writes = os.pipe()
         self.heard: list[bytes] = []
         watching.watch(self.reads, lambda _: self.heard.append(os.read(self.reads, 99)))
@@ -31,18 +31,20 @@ class Pipe:
 
 
 @pytest.fixture
-def watching() -> Watching:
-    return Watching()
+def watching() -> DescriptorPoll:
+    return DescriptorPoll()
 
 
 @pytest.fixture
-def pipe(watching: Watching) -> Iterator[Pipe]:
+def pipe(watching: DescriptorPoll) -> Iterator[Pipe]:
     made = Pipe(watching)
     yield made
     os.close(made.reads)
 
 
-def test_what_is_there_is_handed_to_its_handler_and_nothing_else_is_called(watching: Watching, pipe: Pipe) -> None:
+def test_what_is_there_is_handed_to_its_handler_and_nothing_else_is_called(
+    watching: DescriptorPoll, pipe: Pipe
+) -> None:
     other = Pipe(watching)
     assert not watching.wait(0)
     pipe.say(b"a")
@@ -55,7 +57,7 @@ def test_what_is_there_is_handed_to_its_handler_and_nothing_else_is_called(watch
     assert pipe.heard == [b"a"]
 
 
-def test_what_rests_is_not_heard_until_it_has_rested_and_then_all_at_once(watching: Watching, pipe: Pipe) -> None:
+def test_what_rests_is_not_heard_until_it_has_rested_and_then_all_at_once(watching: DescriptorPoll, pipe: Pipe) -> None:
     other = Pipe(watching)
     watching.rest(pipe.reads, _LONG)
     pipe.say(b"a")
@@ -70,7 +72,7 @@ def test_what_rests_is_not_heard_until_it_has_rested_and_then_all_at_once(watchi
     assert pipe.heard == [b"ab"]
 
 
-def test_a_rest_ends_a_longer_wait_and_not_the_other_way_round(watching: Watching, pipe: Pipe) -> None:
+def test_a_rest_ends_a_longer_wait_and_not_the_other_way_round(watching: DescriptorPoll, pipe: Pipe) -> None:
     pipe.say(b"a")
     watching.rest(pipe.reads, 0.01)
     while not watching.wait(_LONG):
@@ -80,7 +82,7 @@ def test_a_rest_ends_a_longer_wait_and_not_the_other_way_round(watching: Watchin
     assert pipe.heard == [b"a"]
 
 
-def test_the_end_of_what_rests_is_told_at_once(watching: Watching, pipe: Pipe) -> None:
+def test_the_end_of_what_rests_is_told_at_once(watching: DescriptorPoll, pipe: Pipe) -> None:
     watching.rest(pipe.reads, _LONG)
     pipe.say(b"last")
     pipe.close()
@@ -89,7 +91,7 @@ def test_the_end_of_what_rests_is_told_at_once(watching: Watching, pipe: Pipe) -
     assert pipe.heard == [b"last", b""]
 
 
-def test_what_is_watched_no_longer_rests_no_longer(watching: Watching, pipe: Pipe) -> None:
+def test_what_is_watched_no_longer_rests_no_longer(watching: DescriptorPoll, pipe: Pipe) -> None:
     watching.rest(pipe.reads, 0.0)
     watching.unwatch(pipe.reads)
     assert not watching.wait(0)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import struct
 
 from sandbox.linux.kernel import fuse_protocol
-from sandbox.linux.kernel.fuse_protocol import InitFlag, Op, Request
+from sandbox.linux.kernel.fuse_protocol import FuseRequest, InitFlag, Op
 
 
 def test_replies_carry_their_length_and_the_request() -> None:
@@ -13,7 +13,7 @@ def test_replies_carry_their_length_and_the_request() -> None:
 
 
 def test_the_handshake_takes_only_what_the_kernel_offers() -> None:
-    request = Request(Op.INIT, 1, 0, 0, 0, 0, (7, 38, 131072, InitFlag.PARALLEL_DIROPS | InitFlag.BIG_WRITES))
+    request = FuseRequest(Op.INIT, 1, 0, 0, 0, 0, (7, 38, 131072, InitFlag.PARALLEL_DIROPS | InitFlag.BIG_WRITES))
     raw = fuse_protocol.init_out(request, want=InitFlag.PARALLEL_DIROPS | InitFlag.CACHE_SYMLINKS, max_write=1 << 20)
     assert len(raw) == 64
     major, minor, readahead, flags, _, _, max_write, gran, pages = struct.unpack_from("<4IHHIIH", raw)

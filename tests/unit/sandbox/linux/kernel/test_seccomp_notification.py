@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from sandbox.linux.kernel import seccomp_notification
-from sandbox.linux.kernel.seccomp_notification import Malformed
+from sandbox.linux.kernel.seccomp_notification import MalformedNotification
 
 
 def record() -> bytes:
@@ -25,7 +25,7 @@ def test_a_longer_record_of_a_newer_kernel_is_read_alike() -> None:
 
 @pytest.mark.parametrize("length", range(80))
 def test_a_short_record_is_refused_with_its_length(length: int) -> None:
-    with pytest.raises(Malformed, match=f"{length} bytes"):
+    with pytest.raises(MalformedNotification, match=f"{length} bytes"):
         seccomp_notification.parse(record()[:length])
 
 

@@ -9,7 +9,7 @@ import pytest
 from sandbox.contract.intents import Intent
 from sandbox.linux.kernel import syscall_table
 from sandbox.linux.kernel.syscall_numbers import AARCH64, ARCHITECTURES, TABLE, X86_64, Architecture
-from sandbox.linux.kernel.syscall_table import CALLS, Unreadable, follows, open_intent, parse_syscall_line
+from sandbox.linux.kernel.syscall_table import CALLS, UnreadableArgument, follows, open_intent, parse_syscall_line
 
 HEADERS = [
     Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
@@ -178,11 +178,11 @@ def test_a_process_outside_any_call(text: str) -> None:
     ["", "stopped", "257", "257 0x1 0x2", "257 a b c d e f g h", "0x", "-2 0 0 0 0 0 0 0 0", "1 -1 0 0 0 0 0 0 0"],
 )
 def test_another_text_is_refused(text: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableArgument):
         parse_syscall_line(text)
 
 
 def test_an_open_how_is_read_and_a_short_one_refused() -> None:
     assert syscall_table.open_how(struct.pack("<QQQQ", 0x41, 0o644, 8, 0)) == (0x41, 0o644, 8)
-    with pytest.raises(Unreadable, match="23 bytes"):
+    with pytest.raises(UnreadableArgument, match="23 bytes"):
         syscall_table.open_how(bytes(23))

@@ -6,8 +6,8 @@ import struct
 import pytest
 
 from sandbox.linux.kernel import fuse_protocol
-from sandbox.linux.kernel.fuse_protocol import Op, Request
-from sandbox.linux.mask.mask_tree import ENOSYS, MaskTree, Seen
+from sandbox.linux.kernel.fuse_protocol import FuseRequest, Op
+from sandbox.linux.mask.mask_tree import ENOSYS, MaskTree, SeenRequest
 from sandbox.planning.operations import Bind, Cover, Empty, Link, Make, Name, Operation, Origin, ReadOnlyRoot, Seal, Way
 
 O = Origin(reason="test")  # noqa: E741  one letter keeps the plans below readable
@@ -30,20 +30,20 @@ def tree() -> MaskTree:
     return MaskTree(PLAN, remember_missing=lambda path: not path.startswith("/ws/apps/shop"))
 
 
-def ask(mask: MaskTree, op: int, path: str, *names: str, fields: tuple[int, ...] = ()) -> bytes | Seen | None:
+def ask(mask: MaskTree, op: int, path: str, *names: str, fields: tuple[int, ...] = ()) -> bytes | SeenRequest | None:
     node = mask.node(path)
     assert node is not None, path
-    return mask.answer(Request(op, 5, node, 0, 0, 4100, fields, names), now=NOW, owner=OWNER)
+    return mask.answer(FuseRequest(op, 5, node, 0, 0, 4100, fields, names), now=NOW, owner=OWNER)
 
 
-def errno(answer: bytes | Seen | None) -> int:
-    raw = answer.reply if isinstance(answer, Seen) else answer
+def errno(answer: bytes | SeenRequest | None) -> int:
+    raw = answer.reply if isinstance(answer, SeenRequest) else answer
     assert raw is not None
     code: int = struct.unpack_from("<IiQ", raw)[1]
     return -code
 
 
-def attributes(answer: bytes | Seen | None) -> tuple[int, ...]:
+def attributes(answer: bytes | SeenRequest | None) -> tuple[int, ...]:
     assert isinstance(answer, bytes)
     fields: tuple[int, ...] = struct.unpack_from("<6Q10I", answer, 16 + 16)
     return fields
@@ -76,14 +76,14 @@ def test_what_is_only_made_on_the_host_is_not_in_the_tree() -> None:
 
 def test_a_look_at_a_hidden_name_is_handed_over_with_a_negative_answer() -> None:
     answer = ask(tree(), Op.LOOKUP, "/ws/apps/shop", "secret.txt")
-    assert isinstance(answer, Seen)
+    assert isinstance(answer, SeenRequest)
     assert (answer.path, answer.op, errno(answer)) == ("/ws/apps/shop/secret.txt", Op.LOOKUP, 0)
     assert struct.unpack_from("<QQQ", answer.reply, 16) == (0, 0, 0)
 
 
 def test_the_kernel_remembers_a_hidden_name_only_where_it_may() -> None:
     answer = ask(tree(), Op.LOOKUP, "/ws", "root-note.txt")
-    assert isinstance(answer, Seen)
+    assert isinstance(answer, SeenRequest)
     assert struct.unpack_from("<QQQ", answer.reply, 16) == (0, 0, 3600)
 
 
@@ -114,7 +114,7 @@ def test_a_listing_shows_what_is_placed_and_nothing_else() -> None:
 )
 def test_every_write_is_refused_and_named(op: int, names: tuple[str, ...], fields: tuple[int, ...], path: str) -> None:
     answer = ask(tree(), op, "/ws/apps/shop", *names, fields=fields)
-    assert isinstance(answer, Seen)
+    assert isinstance(answer, SeenRequest)
     assert (answer.path, answer.op, errno(answer)) == (path, op, 30)
 
 
@@ -160,7 +160,7 @@ def test_messages_without_an_answer_and_operations_of_a_later_kernel() -> None:
 def test_a_node_never_given_out_does_not_exist() -> None:
     mask = tree()
     for node in (0, 10_000):
-        request = Request(Op.GETATTR, 5, node, 0, 0, 0, (0, 0, 0))
+        request = FuseRequest(Op.GETATTR, 5, node, 0, 0, 0, (0, 0, 0))
         assert errno(mask.answer(request, now=NOW, owner=OWNER)) == 2
 
 

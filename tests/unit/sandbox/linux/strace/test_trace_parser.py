@@ -11,7 +11,7 @@ import pytest
 from sandbox.contract.intents import Intent
 from sandbox.linux.kernel.syscall_numbers import X86_64
 from sandbox.linux.strace import trace_parser
-from sandbox.linux.strace.trace_parser import LINE_LIMIT, Parser
+from sandbox.linux.strace.trace_parser import LINE_LIMIT, TraceParser
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Access
@@ -41,8 +41,10 @@ class Places:
         return path.endswith("/.bashrc")
 
 
-def read(*lines: str, root: int = 0, noted: bool = False, names: tuple[str, ...] = ()) -> tuple[list[Access], Parser]:
-    parser = Parser(X86_64, Places(*names), cwd="/ws/p", root=root, noted=noted)
+def read(
+    *lines: str, root: int = 0, noted: bool = False, names: tuple[str, ...] = ()
+) -> tuple[list[Access], TraceParser]:
+    parser = TraceParser(X86_64, Places(*names), cwd="/ws/p", root=root, noted=noted)
     found = parser.feed("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
     return found + parser.finish(), parser
 
@@ -370,7 +372,7 @@ class Turning(Places):
 
 @pytest.mark.parametrize("spelled", ['AT_FDCWD</ws/p>, "l/x"', 'AT_FDCWD</ws/p>, "/ws/p/l/x"'])
 def test_a_call_made_again_through_a_link_is_followed_again(spelled: str) -> None:
-    parser = Parser(X86_64, Turning(), cwd="/ws/p", noted=True)
+    parser = TraceParser(X86_64, Turning(), cwd="/ws/p", noted=True)
     line = f"1 openat({spelled}, O_RDONLY) {MISSING}\n".encode()
     found = parser.feed(line * 3)
     assert len({access.path for access in found}) == 3
@@ -382,7 +384,7 @@ def test_a_call_made_again_through_a_link_is_followed_again(spelled: str) -> Non
 )
 def test_what_was_no_link_may_become_one(linked: str) -> None:
     places = Turning()
-    parser = Parser(X86_64, places, cwd="/ws/p", noted=True)
+    parser = TraceParser(X86_64, places, cwd="/ws/p", noted=True)
     line = f'1 openat(AT_FDCWD</ws/p>, "k/x", O_RDONLY) {MISSING}\n'.encode()
     before = parser.feed(line * 3)
     after = parser.feed(f"1 {linked}\n".encode() + line)
@@ -529,14 +531,14 @@ def test_what_is_none_of_straces_lines_is_said(line: str) -> None:
 
 
 def test_a_trace_that_stops_in_a_line_is_said() -> None:
-    parser = Parser(X86_64, Places(), cwd="/ws/p")
+    parser = TraceParser(X86_64, Places(), cwd="/ws/p")
     assert parser.feed(b'1 openat(AT_FDCWD, "a", O_RDONLY) = -1 ENOENT (No such') == []
     assert parser.finish() == []
     assert parser.incomplete == "the trace ends in the middle of a line"
 
 
 def test_a_line_without_end_is_dropped_and_said() -> None:
-    parser = Parser(X86_64, Places(), cwd="/ws/p")
+    parser = TraceParser(X86_64, Places(), cwd="/ws/p")
     for _ in range(20):
         parser.feed(b"x" * LINE_LIMIT)
     found = parser.feed(f'\n1 open("a", O_RDONLY) {MISSING}\n'.encode())
@@ -551,7 +553,7 @@ def test_what_cannot_be_walked_is_said_and_the_rest_is_read() -> None:
                 raise PermissionError("no")
             return super().walk(pid, path, base=base, follows=follows, root=root)
 
-    parser = Parser(X86_64, Failing(), cwd="/ws/p")
+    parser = TraceParser(X86_64, Failing(), cwd="/ws/p")
     found = parser.feed(f'1 open("bad", O_RDONLY) {MISSING}\n1 open("a", O_RDONLY) {MISSING}\n'.encode())
     assert [access.path for access in found] == ["/ws/p/a"]
     assert "could not be read (PermissionError" in parser.incomplete
@@ -564,7 +566,7 @@ def test_the_same_refusal_many_times_is_told_once() -> None:
 
 def test_processes_without_end_and_calls_without_end_take_no_memory_without_end() -> None:
     """What is kept is bounded; lines of many processes that never end are the worst there is."""
-    parser = Parser(X86_64, Places(), cwd="/ws/p", root=1)
+    parser = TraceParser(X86_64, Places(), cwd="/ws/p", root=1)
     tracemalloc.start()
     try:
         for start in range(1, 3 * trace_parser.SPLIT_LIMIT, 1000):

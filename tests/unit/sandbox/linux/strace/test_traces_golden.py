@@ -16,7 +16,7 @@ import pytest
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.judge import Judge
 from sandbox.linux.kernel.syscall_numbers import X86_64
-from sandbox.linux.strace.trace_parser import Parser
+from sandbox.linux.strace.trace_parser import TraceParser
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import planned
 from tests.support.traces import COMMANDS, HOST, PROJECT, READ, WRITE
@@ -47,8 +47,8 @@ class Host:
         return False
 
 
-def accesses(trace: bytes, size: int = 1 << 16) -> tuple[list[Access], Parser]:
-    parser = Parser(X86_64, Host(), cwd=PROJECT, noted=True)
+def accesses(trace: bytes, size: int = 1 << 16) -> tuple[list[Access], TraceParser]:
+    parser = TraceParser(X86_64, Host(), cwd=PROJECT, noted=True)
     found: list[Access] = []
     for start in range(0, len(trace), size):
         found += parser.feed(trace[start : start + size])

@@ -11,9 +11,9 @@ from sandbox.proxy.io import library_path
 from sandbox.proxy.io.dialler import excepted
 from sandbox.proxy.io.http_port import refusal_text, split_authority
 from sandbox.proxy.policy import address_guard
-from sandbox.proxy.policy.host_rules import Rules
+from sandbox.proxy.policy.host_rules import HostRules
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED, Policy
-from sandbox.proxy.policy.stand_in_addresses import NAMES_LIMIT, Full, Names
+from sandbox.proxy.policy.stand_in_addresses import NAMES_LIMIT, NoAddressLeft, StandInAddresses
 from sandbox.proxy.protocol import dns_messages
 
 
@@ -63,7 +63,7 @@ def test_what_programs_read_in_different_ways_is_no_host(text: str) -> None:
 
 
 def test_lists_are_judged_deny_first_by_host_and_port() -> None:
-    rules = Rules(
+    rules = HostRules(
         Policy(
             allow=("pypi.org", "*.acme.test:8443", "[::1]:443", "10.0.0.1", "deep.evil.test"),
             deny=("ads.acme.test", "*:22", "*.evil.test:80"),
@@ -98,8 +98,8 @@ def test_lists_are_judged_deny_first_by_host_and_port() -> None:
 
 
 def test_nothing_listed_allows_nothing() -> None:
-    assert Rules(Policy()).refusal("localhost", 80) == NOT_ALLOWED
-    assert Rules(Policy(allow=("a.test",), deny=("*",))).refusal("a.test", 80) == DENIED
+    assert HostRules(Policy()).refusal("localhost", 80) == NOT_ALLOWED
+    assert HostRules(Policy(allow=("a.test",), deny=("*",))).refusal("a.test", 80) == DENIED
 
 
 @pytest.mark.parametrize(
@@ -131,13 +131,13 @@ def test_the_guard_says_what_an_address_is(address: str, kind: str) -> None:
 
 
 def test_stand_ins_are_one_a_name_and_there_is_an_end_to_them() -> None:
-    names = Names()
+    names = StandInAddresses()
     assert names.give("a.test") == ("127.64.0.1", "fd76:7863:6f6e:64::1", True)
     assert names.give("a.test") == ("127.64.0.1", "fd76:7863:6f6e:64::1", False)
     given = {names.give(f"n{number}.test")[0] for number in range(NAMES_LIMIT - 1)}
     assert len(given) == NAMES_LIMIT - 1
     assert not any(address.endswith((".0", ".255")) for address in given)
-    with pytest.raises(Full):
+    with pytest.raises(NoAddressLeft):
         names.give("more.test")
     assert names.host("127.64.0.1") == names.host("fd76:7863:6f6e:64::1") == "a.test"
     assert names.host("127.64.99.1") == "127.64.99.1"

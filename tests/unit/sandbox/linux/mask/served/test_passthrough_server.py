@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.linux.kernel import fuse_protocol
-from sandbox.linux.kernel.fuse_protocol import Op, Request
-from sandbox.linux.mask.mask_tree import MaskTree, Seen
-from sandbox.linux.mask.served.inodes import FIRST, Place, Table
-from sandbox.linux.mask.served.open_files import Slow
-from sandbox.linux.mask.served.passthrough_server import Server
-from sandbox.planning.name_grants import Granted
+from sandbox.linux.kernel.fuse_protocol import FuseRequest, Op
+from sandbox.linux.mask.mask_tree import MaskTree, SeenRequest
+from sandbox.linux.mask.served.inodes import FIRST, InodeTable, LastSeenAt
+from sandbox.linux.mask.served.open_files import SlowCall
+from sandbox.linux.mask.served.passthrough_server import PassthroughServer
+from sandbox.planning.name_grants import GrantedNames
 from sandbox.planning.operations import Bind, Cover, Name, Names, Operation, Origin
 
 if TYPE_CHECKING:
@@ -45,22 +45,22 @@ class Asked:
             Names(path=self.root_path + "/gen", pattern=self.root_path + "/gen/**/*.py", origin=O),
         )
         self.tree = MaskTree(operations, remember_missing=lambda _path: True)
-        self.server = Server(self.tree, Granted(operations), str(self.staging))
+        self.server = PassthroughServer(self.tree, GrantedNames(operations), str(self.staging))
         node = self.tree.node(self.root_path)
         assert node is not None
         self.node = node
 
     def ask(
         self, op: int, node: int, *names: str, fields: tuple[int, ...] = (), data: bytes = b""
-    ) -> bytes | Seen | Slow:
-        request = Request(op, 9, node, 0, 0, 77, fields, names, data)
+    ) -> bytes | SeenRequest | SlowCall:
+        request = FuseRequest(op, 9, node, 0, 0, 77, fields, names, data)
         answer = self.server.answer(request, now=5, owner=(1000, 100))
         assert answer is not None
         return bytes(answer) if isinstance(answer, memoryview) else answer
 
     def fails(self, op: int, node: int, *names: str, fields: tuple[int, ...] = ()) -> int:
         answer = self.ask(op, node, *names, fields=fields)
-        raw = answer.reply if isinstance(answer, Seen) else answer
+        raw = answer.reply if isinstance(answer, SeenRequest) else answer
         assert isinstance(raw, bytes)
         return -int(struct.unpack_from("<IiQ", raw)[1])
 
@@ -89,7 +89,7 @@ def test_a_granted_name_that_is_missing_is_no_look_at_something_hidden(asked: As
 
 def test_a_hidden_name_is_a_look_and_stays_hidden(asked: Asked) -> None:
     answer = asked.ask(Op.LOOKUP, asked.node, "hidden")
-    assert isinstance(answer, Seen)
+    assert isinstance(answer, SeenRequest)
     assert (answer.path, answer.op) == (asked.root_path + "/hidden", Op.LOOKUP)
     assert struct.unpack_from("<QQQ", answer.reply, 16) == (0, 0, 0)
 
@@ -104,7 +104,7 @@ def test_what_is_written_reaches_the_host_at_once(asked: Asked) -> None:
     asked.ask(Op.WRITE, FIRST, fields=(handle, 0, 3, 1, 0, os.O_APPEND, 0), data=b"new")
     assert (asked.root / "out").read_bytes() == b"newdataend"
     work = asked.ask(Op.FSYNC, FIRST, fields=(handle, 0, 0))
-    assert isinstance(work, Slow)
+    assert isinstance(work, SlowCall)
     assert work.work() == b""
 
 
@@ -139,8 +139,8 @@ def test_only_ways_to_matches_are_shown(asked: Asked) -> None:
     assert names == {"sub"}
     sub = asked.entry(Op.LOOKUP, gen, "sub")
     assert asked.entry(Op.LOOKUP, sub, "m.py") >= FIRST
-    assert isinstance(asked.ask(Op.LOOKUP, gen, "dark"), Seen)
-    assert isinstance(asked.ask(Op.LOOKUP, gen, "t.txt"), Seen)
+    assert isinstance(asked.ask(Op.LOOKUP, gen, "dark"), SeenRequest)
+    assert isinstance(asked.ask(Op.LOOKUP, gen, "t.txt"), SeenRequest)
     assert asked.fails(Op.RMDIR, gen, "sub") == errno.ENOTEMPTY
     assert asked.fails(Op.RENAME, gen, "sub", "other", fields=(gen,)) == errno.EXDEV
 
@@ -203,9 +203,9 @@ def test_descriptors_past_the_budget_are_given_up_and_found_again(tmp_path: Path
     for n in range(100):
         (tmp_path / str(n)).write_text(str(n))
     directory = os.open(tmp_path, os.O_PATH)
-    table = Table(20, lambda _node, _staged: directory)
+    table = InodeTable(20, lambda _node, _staged: directory)
     before = len(os.listdir("/proc/self/fd"))
-    entered = [table.enter(directory, str(n), Place(1, str(n)))[0] for n in range(100)]
+    entered = [table.enter(directory, str(n), LastSeenAt(1, str(n)))[0] for n in range(100)]
     table.trim()
     assert len(os.listdir("/proc/self/fd")) - before <= 21
     assert [os.fstat(table.descriptor(node)).st_ino for node in entered] == [node.key[1] for node in entered]

@@ -13,23 +13,23 @@ import time
 from typing import TYPE_CHECKING
 
 from sandbox.base import paths
-from sandbox.linux.caller.worker_threads import Aside
-from sandbox.linux.connect.socket_calls import Dials
-from sandbox.linux.connect.stand_in_ports import Nobody
+from sandbox.linux.caller.worker_threads import WorkerThreads
+from sandbox.linux.connect.socket_calls import SocketCalls
+from sandbox.linux.connect.stand_in_ports import NoProxyYet
 from sandbox.linux.kernel import fuse_protocol, kernel_calls, seccomp_notification
-from sandbox.linux.mask.mask_tree import MaskTree, Seen
-from sandbox.linux.mask.served.open_files import Slow
-from sandbox.linux.mask.served.passthrough_server import Server
+from sandbox.linux.mask.mask_tree import MaskTree, SeenRequest
+from sandbox.linux.mask.served.open_files import SlowCall
+from sandbox.linux.mask.served.passthrough_server import PassthroughServer
 from sandbox.proxy.policy.policy import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from sandbox.linux.connect.stand_in_ports import StandIns
+    from sandbox.linux.connect.stand_in_ports import StandInPorts
     from sandbox.linux.observe.recorder import Recorder
-    from sandbox.planning.name_grants import Granted
+    from sandbox.planning.name_grants import GrantedNames
     from sandbox.planning.operations import Operation
-    from sandbox.request.protected_names import Executed
+    from sandbox.request.protected_names import ProtectedNames
 
 # the largest write the mask announces, its header, and what the kernel insists on
 _READ_SIZE = (1 << 20) + 4096 + 8192
@@ -40,7 +40,7 @@ _SETTLE_SECONDS = 5.0
 _LOOK_SECONDS = 0.02
 
 
-class Doors:
+class RequestLoop:
     """Answers looks and notified calls, and hands each to the recorder.
 
     Where names are served from the host, a caller's memory may be pages of a served file, and reading it waits for
@@ -62,12 +62,12 @@ class Doors:
         boundary: tuple[str, ...],
         recorder: Recorder,
         *,
-        granted: Granted | None = None,
+        granted: GrantedNames | None = None,
         staging: str = "",
-        executed: Executed | None = None,
+        executed: ProtectedNames | None = None,
         wake: Callable[[], object] = lambda: None,
         network: Policy | None = None,
-        front: StandIns | None = None,
+        front: StandInPorts | None = None,
         datagrams: bool = False,
     ) -> None:
         slashed = tuple(directory.rstrip("/") + "/" for directory in boundary)
@@ -80,17 +80,17 @@ class Doors:
         self._granted = granted
         self._staging = staging
         self._executed = executed
-        self._server: Server | None = None
+        self._server: PassthroughServer | None = None
         self._recorder = recorder
         self._wake = wake
-        self._callers = Aside(1, self._missed)
-        self._disk = Aside(_DISK_THREADS, self._missed)
-        self._dials = Dials(
+        self._callers = WorkerThreads(1, self._missed)
+        self._disk = WorkerThreads(_DISK_THREADS, self._missed)
+        self._dials = SocketCalls(
             network or Policy(),
             recorder,
             missed=self._missed,
             wake=wake,
-            front=front or Nobody(),
+            front=front or NoProxyYet(),
             datagrams=datagrams,
         )
         self._mask = -1
@@ -107,7 +107,7 @@ class Doors:
         os.set_blocking(device, False)
         self._mask, self._owner = device, (uid, gid)
         if self._granted:
-            self._server = Server(self._tree, self._granted, self._staging, self._executed)
+            self._server = PassthroughServer(self._tree, self._granted, self._staging, self._executed)
             # from here on files are handled as the task itself could, with the mode bits it asks for
             os.umask(0)
             kernel_calls.drop_file_capabilities()
@@ -171,27 +171,27 @@ class Doors:
     def _answer(self, raw: memoryview) -> None:
         try:
             request = fuse_protocol.parse(raw)
-        except fuse_protocol.Malformed as error:
+        except fuse_protocol.MalformedFuseRequest as error:
             self._missed(error)
             # the header alone is enough to answer
             if len(raw) >= fuse_protocol.HEADER_SIZE:
                 self._reply(fuse_protocol.error(int.from_bytes(raw[8:16], "little"), errno.EIO))
             return
-        answer: bytes | memoryview | Seen | Slow | None
+        answer: bytes | memoryview | SeenRequest | SlowCall | None
         try:
             answer = (self._server or self._tree).answer(request, now=self._time, owner=self._owner)
-            if isinstance(answer, Seen):
+            if isinstance(answer, SeenRequest):
                 answer = self._looked(request.pid, answer)
         except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
             self._missed(error)
             answer = fuse_protocol.error(request.unique, errno.EIO)
-        if isinstance(answer, Slow):
+        if isinstance(answer, SlowCall):
             work, unique = answer.work, request.unique
             self._disk.do(lambda: self._reply(self._worked(unique, work)))
         elif answer is not None:
             self._reply(answer)
 
-    def _looked(self, pid: int, seen: Seen) -> bytes | None:
+    def _looked(self, pid: int, seen: SeenRequest) -> bytes | None:
         """Record a look, then answer it: until then the caller stands still."""
         if pid in self._dials.own:
             return seen.reply
