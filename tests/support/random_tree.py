@@ -3,7 +3,7 @@
 Run stand-alone, inside a sandbox and outside, with the directory to work in: equal seeds must print equal lines.
 """
 
-# ruff: noqa: C901, PLR0912, S311, T201  a stand-alone program that is one table of operations
+# ruff: noqa: PLR0912, S311, T201  a stand-alone program that is one table of operations
 
 from __future__ import annotations
 
