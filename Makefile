@@ -20,7 +20,7 @@ help:
 	@echo "make unit           tests that need no sandbox"
 	@echo "make kernel         tests in real sandboxes"
 	@echo "make mac            (on a Mac) tests of profiles in the system's own hands"
-	@echo "make ordinary-user  (as root) the same once more without privileges"
+	@echo "make ordinary-user  (as root) the same twice without privileges: with a /dev/fuse, and without"
 	@echo "make bench          prints ratios, asserts nothing"
 	@echo "make soak           thousands of runs, then every part killed at random moments"
 	@echo "make docs           generate docs and validators from the schema"
@@ -75,7 +75,8 @@ mac: $(INSTALLED)
 	$(PYTEST) -m mac tests
 
 ordinary-user: test-tools
-	PYTHON=$(BIN)/python scripts/as-ordinary-user $(PARALLEL) -m kernel tests
+	PYTHON=$(BIN)/python scripts/as-ordinary-user 666 $(PARALLEL) -m kernel tests
+	PYTHON=$(BIN)/python scripts/as-ordinary-user 600 $(PARALLEL) -m kernel tests
 
 bench: test-tools
 	$(BIN)/python tests/bench/run.py

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -10,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.observers import NEEDS_MASK
 
 # every bench takes seconds, and more of them where others share the processors
 pytestmark = pytest.mark.timeout(600)
@@ -59,7 +60,7 @@ def test_a_front_is_compared_with_a_direct_way() -> None:
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed here")
-@pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="/dev/fuse is closed to this user")
+@NEEDS_MASK
 def test_each_observer_is_compared_with_none_and_each_trace_is_parsed() -> None:
     printed = _printed("observers.py")
     traces = len(list((BENCHES.parents[1] / "fixtures/traces").glob("*.strace")))

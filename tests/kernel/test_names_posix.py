@@ -15,6 +15,7 @@ import pytest
 from sandbox import Session
 from tests.conftest import REPOSITORY
 from tests.support.named import NamedWorkspace
+from tests.support.observers import NEEDS_MASK
 
 _SUPPORT = REPOSITORY / "tests" / "support"
 _CALLS = _SUPPORT / "posix_calls.py"
@@ -32,6 +33,7 @@ def compared(output: str) -> dict[str, object]:
     return dict(named)
 
 
+@NEEDS_MASK
 def test_every_call_has_the_outcome_it_has_in_a_bound_directory(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     calls = shutil.copy(_CALLS, tmp_path / "calls.py")
@@ -41,6 +43,7 @@ def test_every_call_has_the_outcome_it_has_in_a_bound_directory(tmp_path: Path) 
     compared(outcome.out)
 
 
+@NEEDS_MASK
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else; this user is ordinary already")
 def test_every_call_has_the_same_outcome_as_an_ordinary_user() -> None:
     base = Path("/tmp") / f"vx-names-{os.getpid()}"
@@ -59,6 +62,7 @@ def test_every_call_has_the_same_outcome_as_an_ordinary_user() -> None:
         subprocess.run(("chmod", "-R", "go+rX", base / "code"), check=True)
         done = subprocess.run(
             (
+                *(REPOSITORY / "scripts" / "with-own-fuse", "666"),
                 *("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"),
                 *(_PYTHON, "-B", "-c", "import sys; sys.path.insert(0, sys.argv.pop(1)); import named; named.main()"),
                 *(base / "code", work, _COMMAND.format(calls=base / "code" / "posix_calls.py")),

@@ -11,9 +11,12 @@ import pytest
 from sandbox import Session
 from tests.conftest import REPOSITORY
 from tests.support.named import NamedWorkspace
+from tests.support.observers import NEEDS_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = NEEDS_MASK
 
 _PROGRAM = REPOSITORY / "tests" / "support" / "random_tree.py"
 

@@ -11,10 +11,13 @@ import pytest
 
 from sandbox import Session
 from tests.support.named import NamedWorkspace
+from tests.support.observers import NEEDS_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+pytestmark = NEEDS_MASK
 
 
 @pytest.fixture

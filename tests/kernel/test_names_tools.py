@@ -12,9 +12,12 @@ import pytest
 
 from sandbox import Session
 from tests.support.named import NamedWorkspace
+from tests.support.observers import NEEDS_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = NEEDS_MASK
 
 
 @pytest.fixture

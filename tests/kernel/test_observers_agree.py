@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 import sys
@@ -11,13 +10,12 @@ import pytest
 
 from tests.conftest import make_tree
 from tests.kernel.conftest import Workspace, shown, violated
+from tests.support.observers import NEEDS_MASK
 from tests.support.traces import COMMANDS, HOST, PROJECT
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed here"),
-    pytest.mark.skipif(
-        not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="/dev/fuse is closed to this user: no mask here"
-    ),
+    NEEDS_MASK,
 ]
 
 _OBSERVERS = ("mask", "notify", "strace")

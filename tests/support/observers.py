@@ -7,15 +7,14 @@ import shutil
 
 import pytest
 
-#: The mask needs `/dev/fuse`; without it the cover is a tmpfs and every call is notified; strace
-#: stands in where a kernel refuses to notify.
+#: Write grants of names are served by the mask alone, and the mask needs a `/dev/fuse` this user may open.
+NEEDS_MASK = pytest.mark.skipif(
+    not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="/dev/fuse is closed to this user: no mask here"
+)
+
+#: Without the mask the cover is a tmpfs and every call is notified; strace stands in where a kernel refuses to notify.
 OBSERVERS = [
-    pytest.param(
-        "mask",
-        marks=pytest.mark.skipif(
-            not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="/dev/fuse is closed to this user: no mask here"
-        ),
-    ),
+    pytest.param("mask", marks=NEEDS_MASK),
     "notify",
     pytest.param(
         "strace", marks=pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed here")
