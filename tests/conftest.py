@@ -16,6 +16,7 @@ import pytest
 
 import sandbox
 from sandbox.terminal.terminal_modes import resize
+from tests.support import own_machine
 from tests.support.talks import Talk
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -44,6 +45,30 @@ class Link:
 
 #: Relative path -> text, bytes, a `Link`, or `None` for a directory.
 Tree = Mapping[str, "str | bytes | Link | None"]
+
+
+_MACHINE = pytest.StashKey[dict[str, str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # the workers are started by the process that asks here, and share its mounts
+    if not hasattr(config, "workerinput"):
+        own_machine.keep_mounts_apart()
+        config.stash[_MACHINE] = own_machine.state()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if _changed(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in _changed(config):
+        terminalreporter.write_line(f"FAILED: something changed the machine: {line}", red=True)
+
+
+def _changed(config: pytest.Config) -> list[str]:
+    return own_machine.changed(config.stash[_MACHINE]) if _MACHINE in config.stash else []
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
