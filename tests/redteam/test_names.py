@@ -18,6 +18,7 @@ import pytest
 from sandbox import Session
 from tests.conftest import REPOSITORY, make_tree
 from tests.redteam.conftest import Box, shown, violated
+from tests.support.observers import NEEDS_MASK
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +41,7 @@ def state(directory: Path) -> dict[str, tuple[int, int, bytes]]:
     return found
 
 
+@NEEDS_MASK
 def test_what_is_hidden_beside_names_is_neither_learned_nor_changed(box: Box) -> None:
     box.write = ("dist", "f", "pipe", "device", "socket", "out2", "gen/**/*.py")
     here = box.project
@@ -96,6 +98,7 @@ def test_a_pattern_opens_no_wall_and_no_other_runs_staging(box: Box) -> None:
     assert (state(box.root / ".vx"), state(box.root / ".git")) == before
 
 
+@NEEDS_MASK
 def test_a_storm_of_renames_beside_a_host_that_replaces_names(box: Box, base: Path) -> None:
     box.write = ("dist", "f")
     target = make_tree(base / "target", {"kept": "kept\n"})
@@ -163,6 +166,7 @@ with Session() as session:
 """
 
 
+@NEEDS_MASK
 @pytest.mark.parametrize("who", ["executor", "supervisor", "warden"])
 def test_whoever_is_killed_while_names_are_served_the_next_session_cleans_up(box: Box, who: str) -> None:
     before = state(box.root)

@@ -15,7 +15,7 @@ from sandbox.request.protected_names import ProtectedNames, existing
 from sandbox.scratch import quarantine
 from tests.conftest import make_tree
 from tests.redteam.conftest import Box, shown
-from tests.support.observers import ANSWERING
+from tests.support.observers import ANSWERING, NEEDS_MASK
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,6 +52,7 @@ def test_nothing_is_planted_in_a_directory_grant(each_box: Box) -> None:
     assert (result.command_exit_code, result.exit_code) == (0, 1), shown(result)
 
 
+@NEEDS_MASK
 def test_nothing_is_planted_under_a_name_not_even_by_a_race(box: Box) -> None:
     box.write = ("dist", "stage.ok")
     (box.project / "dist").mkdir()

@@ -14,10 +14,14 @@ NEEDS_MASK = pytest.mark.skipif(
 
 #: Without the mask the cover is a tmpfs and every call is notified; strace stands in where a kernel refuses to notify.
 OBSERVERS = [
-    pytest.param("mask", marks=NEEDS_MASK),
-    "notify",
+    pytest.param("mask", marks=[pytest.mark.one_observer, NEEDS_MASK]),
+    pytest.param("notify", marks=pytest.mark.one_observer),
     pytest.param(
-        "strace", marks=pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed here")
+        "strace",
+        marks=[
+            pytest.mark.one_observer,
+            pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed here"),
+        ],
     ),
 ]
 
