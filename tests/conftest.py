@@ -24,15 +24,11 @@ WORKSPACES = REPOSITORY / "fixtures" / "workspaces"
 
 # no deadline: two cores shared by many workers say nothing about one example; no database: a failing
 # example worth keeping belongs into a test
-# in CI the same examples for the same code: a change is judged by what it does, new worlds are found at the desk
+# the same examples for the same code: a change is judged by what it does, and new worlds are what `make search` finds
 hypothesis.settings.register_profile(
-    "repository",
-    deadline=None,
-    database=None,
-    print_blob=True,
-    max_examples=100,
-    derandomize=os.environ.get("CI", "") not in {"", "0", "false"},
+    "repository", deadline=None, database=None, print_blob=True, max_examples=100, derandomize=True
 )
+hypothesis.settings.register_profile("search", hypothesis.settings.get_profile("repository"), derandomize=False)
 hypothesis.settings.load_profile("repository")
 
 
@@ -48,27 +44,35 @@ Tree = Mapping[str, "str | bytes | Link | None"]
 
 
 _MACHINE = pytest.StashKey[dict[str, str]]()
+_SOURCES = pytest.StashKey[frozenset[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     # the workers are started by the process that asks here, and share its mounts
-    if not hasattr(config, "workerinput"):
-        own_machine.keep_mounts_apart()
-        config.stash[_MACHINE] = own_machine.state()
+    if hasattr(config, "workerinput"):
+        return
+    own_machine.keep_mounts_apart()
+    config.stash[_MACHINE] = own_machine.state()
+    # `make test` asks for it; an editor saving beside a running test would be blamed too, hence not by default
+    if os.environ.get("SOURCE_TREE_MUST_STAY_CLEAN") == "1":
+        config.stash[_SOURCES] = _names()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if _changed(session.config):
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if _left(session.config):
+        # no test to try once more
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for line in _changed(config):
-        terminalreporter.write_line(f"FAILED: something changed the machine: {line}", red=True)
+    for line in _left(config):
+        terminalreporter.write_line(f"FAILED: the tests {line}", red=True)
 
 
-def _changed(config: pytest.Config) -> list[str]:
-    return own_machine.changed(config.stash[_MACHINE]) if _MACHINE in config.stash else []
+def _left(config: pytest.Config) -> list[str]:
+    machine, sources = config.stash.get(_MACHINE, None), config.stash.get(_SOURCES, None)
+    changed = [f"changed the machine: {line}" for line in (own_machine.changed(machine) if machine else ())]
+    return changed + [f"left {name}" for name in (sorted(_names() - sources) if sources is not None else ())]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -182,18 +186,3 @@ def _names() -> frozenset[str]:
         directories[:] = [d for d in directories if d not in ours]
         found.update(os.path.join(directory, name) for name in (*directories, *files))
     return frozenset(found)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def source_tree_stays_clean() -> Iterator[None]:
-    """Fails the run when a test left something in the source tree; `make test` asks for it.
-
-    An editor saving beside a running test would be blamed too, hence not by default.
-    """
-    if os.environ.get("SOURCE_TREE_MUST_STAY_CLEAN") != "1":
-        yield
-        return
-    before = _names()
-    yield
-    left = sorted(_names() - before)
-    assert not left, f"tests left files in the source tree: {left}"
