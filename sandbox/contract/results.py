@@ -24,7 +24,7 @@ class Access:
         errno: the kernel's answer where it is known (`ENOENT`), else empty.
         follows: whether the last component would have been followed, were it a link.
         creates: whether it is an open that makes what is not there, whatever the host has.
-        refused: whether the sandbox itself refused the call.
+        refused: whether the sandbox itself refused the call, or would have, had it not only heard of it afterwards.
         reason: why it refused a connection, such as `not on the allow list`, else empty.
     """
 

@@ -129,6 +129,31 @@ def test_one_made_under_a_tracer_fails_the_task_and_is_set_aside_where_it_is_fou
     assert os.path.lexists(quick_shop.project / f"{deep}.bashrc") is bool(deep)
 
 
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        # nothing can be laid over a link, nor is anything over what lies this deep
+        ("rm .zshrc", ".zshrc"),
+        ("mv .Vscode gone", ".Vscode"),
+        ("rm a/b/c/d/e/.bashrc", "a/b/c/d/e/.bashrc"),
+        ("rm a/b/c/d/e/.bashrc; echo mine > a/b/c/d/e/.bashrc", "a/b/c/d/e/.bashrc"),
+        # whatever it leads to, it said where a repository is
+        ("mv a/.git gone", "a/.git"),
+        ("mv .claude gone || true", ".claude"),
+        ("mkdir -p x/hooks .git/modules && mv x .git/modules/y", ".git/modules/y"),
+    ],
+)
+def test_one_taken_away_or_brought_along_under_a_tracer_fails_the_task(
+    quick_shop: Workspace, command: str, path: str
+) -> None:
+    tree = {".zshrc": Link("conf/rc"), ".Vscode": Link("conf"), "a/.git": Link("../x"), "a/b/c/d/e/.bashrc": "mine\n"}
+    kept(quick_shop, {**tree, "conf/rc": "x\n", ".claude/commands/c.md": "mine\n"})
+    quick_shop.observer = "strace"
+    result = quick_shop.run(command, write=["./"])
+    assert (result.exit_code, result.command_exit_code, result.trace) == (1, 0, "complete"), shown(result)
+    assert ("write", path) in violated(result, quick_shop.project), shown(result)
+
+
 def test_one_made_without_anybody_watching_is_set_aside(quick_shop: Workspace) -> None:
     quick_shop.observer = "none"
     result = quick_shop.run("mkdir -p .vscode && echo evil > .vscode/tasks.json && ln -s x .bashrc", write=["./"])

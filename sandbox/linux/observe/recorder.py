@@ -196,6 +196,7 @@ class Recorder:
             access.path,
             follows=access.follows,
             errno=access.errno,
+            refused=access.refused,
             # as it was at the call: by now it may be what the call made
             exists=access.exists,
         )

@@ -130,9 +130,9 @@ class _Places:
     def changes(self, call: str, intent: Intent, path: str) -> bool:
         if not self._executed:
             return False
-        # what was made was not there before
-        exists = intent not in NEW and os.path.lexists(path)
-        return self._executed.refuses(call, intent, path, exists=exists, brings=False)
+        # the call came off: how it was before follows from what it did
+        brings = intent is Intent.RENAME and os.path.isdir(path)
+        return self._executed.refuses(call, intent, path, exists=intent not in NEW, brings=brings)
 
 
 class Tracer:

@@ -135,7 +135,7 @@ class TracedCalls:
                 path = self._walk(pid, named)
                 intent = Intent.WRITE if named.intent is Intent.CREATE else named.intent
                 if intent in WRITE_INTENTS and self._places.changes(name, intent, path):
-                    yield self._access(pid, name, named, path, intent=intent, errno="")
+                    yield self._access(pid, name, named, path, intent=intent, errno="", refused=True)
 
     def _changes(self, name: str, result: line_grammar.CallResult) -> bool:
         """Whether an open may count, by what strace notes of the file."""
@@ -170,7 +170,9 @@ class TracedCalls:
                 yield self._access(pid, name, named, place, intent=Intent.PROBE, errno=errno)
             path = self._walk(pid, named)
             self.plain = self.plain and self._is_plain(named, path)
-            yield self._access(pid, name, named, path, intent=named.intent, errno=errno)
+            # a mount below a directory keeps it where it is
+            kept = errno == "EBUSY" and self._places.changes(name, named.intent, path)
+            yield self._access(pid, name, named, path, intent=named.intent, errno=errno, refused=kept)
             if len(call.paths) > 1 and not self._places.exists(path):
                 break  # a rename or a link of nothing changes nothing
         if self.plain:
@@ -288,15 +290,18 @@ class TracedCalls:
                 way = "/".join(parts[:index])
                 yield self._places.walk(pid, way, base="/", follows=True, root="/")
 
-    def _access(self, pid: int, operation: str, named: _Named, path: str, *, intent: Intent, errno: str) -> Access:
+    def _access(
+        self, pid: int, operation: str, named: _Named, path: str, *, intent: Intent, errno: str, refused: bool = False
+    ) -> Access:
         return Access(
             pid=pid,
             operation=operation,
             intent=intent,
             asked=named.asked,
             path=path,
-            # what was made was not there before
-            exists=(bool(errno) or intent not in NEW) and self._places.exists(path),
+            # a call that came off says how it was before: by now what it took away is gone, and what it made is there
+            exists=self._places.exists(path) if errno else intent not in NEW,
             errno=errno,
             follows=named.follows,
+            refused=refused,
         )
