@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sandbox.contract.config import Ignore, ResolvedSandboxConfig
     from sandbox.contract.errors import NotStarted, Refusal, RequestRefused, SandboxError, Unavailable
-    from sandbox.contract.results import Access, Fix, Hint, Protections, RunResult, Violation
+    from sandbox.contract.results import Access, Fix, Hint, Protections, RunRefusal, RunResult, Violation
     from sandbox.judge.fix_from_result import fix
     from sandbox.request.build import Request
     from sandbox.session.doctor import HostReport, Probe, Prober
@@ -33,6 +33,7 @@ __all__ = [
     "RequestRefused",
     "ResolvedSandboxConfig",
     "RunOptions",
+    "RunRefusal",
     "RunResult",
     "SandboxError",
     "SandboxExecutor",
@@ -50,7 +51,7 @@ __all__ = [
 _ROOMS = {
     "contract.config": ("Ignore", "ResolvedSandboxConfig"),
     "contract.errors": ("NotStarted", "Refusal", "RequestRefused", "SandboxError", "Unavailable"),
-    "contract.results": ("Access", "Fix", "Hint", "Protections", "RunResult", "Violation"),
+    "contract.results": ("Access", "Fix", "Hint", "Protections", "RunRefusal", "RunResult", "Violation"),
     "judge.fix_from_result": ("fix",),
     "request.build": ("Request",),
     "session.doctor": ("HostReport", "Probe", "Prober"),

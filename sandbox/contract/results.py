@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from sandbox.contract.errors import RequestRefused
+
 if TYPE_CHECKING:
+    from sandbox.contract.errors import SandboxError
     from sandbox.contract.intents import Intent
 
 
@@ -131,6 +134,36 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunRefusal:
+    """One reason why a command was not run, or why its end was not seen.
+
+    Attributes:
+        message: one lowercase clause naming the thing and the place.
+        hint: what to do about it, or an empty string.
+        code: the stable diagnostic code (`VX3xx`) of a grant that cannot be given, else an empty string.
+        field: the field of the resolved config that is at fault, such as `allowWrite[0]`, else an empty string.
+    """
+
+    message: str
+    hint: str = ""
+    code: str = ""
+    field: str = ""
+
+    def __str__(self) -> str:
+        """The message, with the hint on a line of its own."""
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
+
+
+def refusals_of(error: SandboxError) -> tuple[RunRefusal, ...]:
+    """Every reason an error of the engine holds, in its order: several for a config that cannot be granted."""
+    if not isinstance(error, RequestRefused):
+        return (RunRefusal(message=error.message, hint=error.hint),)
+    return tuple(
+        RunRefusal(message=one.message, hint=one.hint, code=one.code, field=one.field) for one in error.refusals
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
     """What became of one attempt.
 
@@ -144,6 +177,7 @@ class RunResult:
         duration_ms, cpu_ms: milliseconds; `cpu_ms` is the whole tree's, `None` when unknown.
         peak_rss_bytes: the largest resident set of any process of the tree, bytes.
         trace: how much of what the task did was seen; anything but `complete` has a `trace_reason`.
+        refusals: why nothing was run, or why the command's end was not seen; empty for every other run.
     """
 
     sandboxed: bool
@@ -162,6 +196,6 @@ class RunResult:
     violations: tuple[Violation, ...] = ()
     hints: tuple[Hint, ...] = ()
     fix: Fix | None = None
-    refusals: tuple[str, ...] = ()
+    refusals: tuple[RunRefusal, ...] = ()
     stdout: bytes = b""
     stderr: bytes = b""

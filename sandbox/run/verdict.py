@@ -6,10 +6,10 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from sandbox.contract.errors import RequestRefused, SandboxError
-from sandbox.contract.results import Hint, RunResult
+from sandbox.contract.results import Hint, RunResult, refusals_of
 
 if TYPE_CHECKING:
+    from sandbox.contract.errors import SandboxError
     from sandbox.contract.results import Trace, Violation
 
 NOT_STARTED = 125
@@ -18,12 +18,11 @@ TIMED_OUT = 124
 
 def not_started(error: SandboxError) -> RunResult:
     """The result of a run that never began."""
-    reasons = error.refusals if isinstance(error, RequestRefused) else (error,)
     return RunResult(
         sandboxed=True,
         exit_code=NOT_STARTED,
         trace_reason="nothing was run",
-        refusals=tuple(str(reason) for reason in reasons),
+        refusals=refusals_of(error),
     )
 
 

@@ -134,5 +134,6 @@ def _tried(trial: Callable[[], RunResult]) -> tuple[RunResult | None, str, str]:
         return None, f"no temporary directory: {error}", "set TMPDIR to a directory that can be written"
     if result.exit_code == 0 and result.started:
         return result, "", ""
-    message, _, hint = " ".join(result.refusals).partition("\nhint: ")
-    return None, message or f"a sandboxed true ended with {result.exit_code}", hint
+    if not result.refusals:
+        return None, f"a sandboxed true ended with {result.exit_code}", ""
+    return None, "; ".join(one.message for one in result.refusals), result.refusals[0].hint

@@ -95,7 +95,7 @@ def test_a_vanished_working_directory_is_said_and_nothing_runs(quick_shop: Works
     shutil.rmtree(quick_shop.project)
     result = quick_shop.session.run(request, command="echo ran")
     assert (result.exit_code, result.started, result.stdout, result.violations) == (125, False, b"", ())
-    assert any(str(quick_shop.project) in refusal for refusal in result.refusals), result.refusals
+    assert any(str(quick_shop.project) in refusal.message for refusal in result.refusals), result.refusals
 
 
 def test_exit_codes_and_deaths_by_signal_are_the_commands_own(shop: Workspace) -> None:

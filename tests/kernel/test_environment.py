@@ -139,7 +139,9 @@ def test_a_temporary_root_that_is_missing_is_said(quick_shop: Workspace, monkeyp
     monkeypatch.setenv("VX_TMPDIR", str(quick_shop.base / "nowhere"))
     result = quick_shop.run("echo ran")
     assert (result.exit_code, result.started) == (125, False)
-    assert any("nowhere" in refusal and "VX_TMPDIR" in refusal for refusal in result.refusals), result.refusals
+    assert any("nowhere" in refusal.message and "VX_TMPDIR" in refusal.hint for refusal in result.refusals), (
+        result.refusals
+    )
 
 
 def test_a_temporary_root_inside_the_workspace_is_writable_for_its_task_alone(

@@ -123,7 +123,7 @@ def test_a_pattern_into_too_many_readable_entries_is_refused_with_the_directory(
     make_tree(named.project, {f"lib/{n}": "" for n in range(2_001)})
     result = named.run("true", read=["."], write=["lib/**/*.log"])
     assert (result.exit_code, result.started) == (125, False)
-    assert f'grant the directory "{named.project}/lib/"' in result.refusals[0]
+    assert f'grant the directory "{named.project}/lib/"' in result.refusals[0].hint
 
 
 def test_scratch_beside_a_pattern_is_made_moved_and_removed(named: Workspace) -> None:
@@ -382,8 +382,8 @@ def test_who_answers_no_call_is_given_only_directories_that_hold_nothing_else(
         pytest.skip("strace is not installed here")
     result = quick_shop.run("true", write=["out.txt"], observer=watching)
     assert (result.exit_code, result.started) == (125, False)
-    assert f"the observer {watching} keeps no task from {quick_shop.project}/conf" in result.refusals[0]
-    assert "trailing slash" in result.refusals[0]
+    assert f"the observer {watching} keeps no task from {quick_shop.project}/conf" in result.refusals[0].message
+    assert "trailing slash" in result.refusals[0].hint
     result = quick_shop.run("echo x > new/out.txt", write=["new/out.txt"], observer=watching)
     assert (result.exit_code, result.protections.filesystem) == (0, "weaker"), shown(result)
     assert quick_shop.text("new/out.txt") == "x\n"

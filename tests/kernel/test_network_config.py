@@ -185,7 +185,7 @@ def test_a_proxy_of_the_hosts_that_is_not_spoken_refuses_who_would_need_it_by_na
     monkeypatch.setenv("ALL_PROXY", "socks5h://mel:hunter2@127.0.0.1:9")
     result = reached(quick_shop, "a.test", network=("a.test",))
     assert (result.exit_code, result.started) == (125, False)
-    assert "https_proxy" in result.refusals[0]
+    assert "https_proxy" in result.refusals[0].message
     assert "hunter2" not in shown(result)
     assert refused(reached(quick_shop, "a.test")) == ["a.test:80"]
 

@@ -147,7 +147,7 @@ def test_a_held_port_is_refused_by_name_before_anything_starts(quick_shop: Works
         port = server.getsockname()[1]
         result = quick_shop.run("touch out/ran", write=["out/"], fields={"local_binding": (port,)})
     assert (result.exit_code, result.started) == (125, False), shown(result)
-    assert any(str(port) in refusal and "localBinding" in refusal for refusal in result.refusals)
+    assert any(str(port) in refusal.message and "localBinding" in refusal.message for refusal in result.refusals)
     assert not (quick_shop.project / "out/ran").exists()
     assert os.listdir(quick_shop.base / "temp") == [] or not list((quick_shop.base / "temp").glob("*/*/*"))
     freed = quick_shop.run("true", fields={"local_binding": (port,)})
@@ -169,7 +169,7 @@ def test_two_tasks_of_one_run_cannot_have_one_port(quick_shop: Workspace) -> Non
     assert _ask(port, b"first") == b"tsrif"
     second = quick_shop.run("true", fields=fields)
     assert second.exit_code == 125, shown(second)
-    assert any(str(port) in refusal for refusal in second.refusals)
+    assert any(str(port) in refusal.message for refusal in second.refusals)
     assert _ask(port, b"still") == b"llits"
     thread.join()
     assert results[0].exit_code == 0, shown(results[0])
@@ -197,7 +197,7 @@ def test_a_port_of_the_fronts_own_is_refused_by_name(quick_shop: Workspace, fiel
     value: tuple[object, ...] = (port,) if field == "local_binding" else (f"localhost:{port}",)
     result = quick_shop.run("true", fields={field: value})
     assert result.exit_code == 125, shown(result)
-    assert any(str(port) in refusal for refusal in result.refusals), result.refusals
+    assert any(str(port) in refusal.message for refusal in result.refusals), result.refusals
 
 
 @pytest.mark.parametrize("entry", ["localhost", "127.0.0.1", "[::1]"])

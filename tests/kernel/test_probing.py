@@ -373,7 +373,7 @@ config = sandbox.ResolvedSandboxConfig(platform="linux", workspace=root, project
 with sandbox.Session() as session:
     request, refusals = session.request(config, workspace_root=root), []
     def run():
-        refusals.append(session.run(request, command="true").refusals)
+        refusals.append([refusal.hint for refusal in session.run(request, command="true").refusals])
     for _ in range(2):
         threads = [threading.Thread(target=run) for _ in range(5)]
         for thread in threads:
@@ -409,7 +409,7 @@ def test_tasks_that_cannot_start_ask_the_machine_once_between_them(tmp_path: Pat
     assert done.returncode == 0, done.stderr
     refusals, asked, after_reset = json.loads(done.stdout)
     assert len(refusals) == 11
-    assert {one.endswith("\nhint: install bubblewrap 0.8 or later") for (one,) in refusals} == {True}
+    assert {hint for (hint,) in refusals} == {"install bubblewrap 0.8 or later"}
     assert (asked, after_reset) == (1, 2)
 
 

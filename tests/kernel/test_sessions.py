@@ -158,7 +158,7 @@ def test_a_closed_session_runs_nothing(own: Workspace) -> None:
     own.session.close()
     result = own.session.run(request, command="true")
     assert (result.exit_code, result.started) == (125, False)
-    assert any("closed" in refusal for refusal in result.refusals)
+    assert any("closed" in refusal.message for refusal in result.refusals)
     own.session.close()  # a second time is no error
 
 

@@ -44,7 +44,7 @@ with Session() as session:
     for _ in range(2):
         result = session.run(request, command="cat lib/cart.py; cat notes.md; true", observer=observer)
         found = [violation.path for violation in result.violations]
-        print(json.dumps([result.exit_code, result.observer, result.trace, found, list(result.refusals)]))
+        print(json.dumps([result.exit_code, result.observer, result.trace, found, list(map(str, result.refusals))]))
 """
 
 
@@ -197,4 +197,4 @@ def test_a_missing_strace_is_said(quick_shop: Workspace, monkeypatch: pytest.Mon
     monkeypatch.setenv("PATH", str(quick_shop.base))
     result = quick_shop.run("true", observer="strace")
     assert (result.exit_code, result.started) == (125, False)
-    assert "strace is not installed" in result.refusals[0]
+    assert "strace is not installed" in result.refusals[0].message

@@ -120,6 +120,13 @@ violations = st.builds(
     errno=texts,
     line=texts,
 )
+refusals = st.builds(
+    results.RunRefusal,
+    message=texts,
+    hint=texts,
+    code=st.sampled_from(["", "VX314"]),
+    field=st.sampled_from(["", "allowRead[0]"]),
+)
 paths_of = st.builds(results.FixPaths, read=st.lists(texts, max_size=2).map(tuple))
 outcomes = st.builds(
     results.RunResult,
@@ -132,7 +139,7 @@ outcomes = st.builds(
     violations=st.lists(violations, max_size=2).map(tuple),
     hints=st.lists(st.builds(results.Hint, line=texts), max_size=2).map(tuple),
     fix=st.none() | st.builds(results.Fix, allow=paths_of, withheld=st.lists(texts, max_size=1).map(tuple)),
-    refusals=st.lists(texts, max_size=2).map(tuple),
+    refusals=st.lists(refusals, max_size=2).map(tuple),
     stdout=st.binary(max_size=5),
     stderr=st.binary(max_size=5),
 )

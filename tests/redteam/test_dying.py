@@ -269,7 +269,7 @@ def test_a_full_temporary_directory_is_a_reason(base: Path, box: Box, monkeypatc
         monkeypatch.setenv("VX_TMPDIR", str(small))
         result = box.run("true")
         assert (result.exit_code, result.started) == (125, False), shown(result)
-        assert "temporary directory" in result.refusals[0]
+        assert "temporary directory" in result.refusals[0].message
     finally:
         subprocess.run(("umount", "-l", str(small)), check=True)
     monkeypatch.setenv("VX_TMPDIR", str(base))

@@ -46,7 +46,7 @@ with Session() as session:
     for command in sys.argv[4:]:
         r = box.run(command)
         hints = " ".join(hint.line for hint in r.hints)
-        told = [r.exit_code, r.trace, r.refusals, len(r.stdout), r.stdout[-200:].decode(), hints]
+        told = [r.exit_code, r.trace, list(map(str, r.refusals)), len(r.stdout), r.stdout[-200:].decode(), hints]
         print(json.dumps(told), flush=True)
 # not `ru_maxrss`, which remembers whoever this process was forked from
 (peak,) = (line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
@@ -238,8 +238,8 @@ def test_a_new_session_without_descriptors_is_refused_with_the_remedy(box: Box) 
     assert passed.exit_code == 0, shown(passed)
     for result in refused:
         assert (result.exit_code, result.started) == (125, False), shown(result)
-        assert "oo many open files" in result.refusals[0]
-        assert "raise the limit of open files (ulimit -n)" in result.refusals[0], shown(result)
+        assert "oo many open files" in result.refusals[0].message
+        assert "raise the limit of open files (ulimit -n)" in result.refusals[0].hint, shown(result)
 
 
 def test_a_supervisor_without_memory_is_a_reason_and_the_next_run_passes(box: Box) -> None:

@@ -61,8 +61,8 @@ class Told:
         assert (run["exit_code"], run["started"], run["sandboxed"]) == (125, False, True), run
         assert (run["stdout"], run["files"], run["command_exit_code"]) == ("", [], None), run
         (refusal,) = run["refusals"]
-        assert "Traceback" not in refusal
-        return str(refusal)
+        assert "Traceback" not in refusal["message"]
+        return f"{refusal['message']}\nhint: {refusal['hint']}" if refusal["hint"] else str(refusal["message"])
 
     @property
     def passed(self) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vxconf.diagnostics import render
 from vxconf.diagnostics.diagnostic import dotted, quoted
-from vxconf.diagnostics.render import printable
 from vxconf.document.spans import locate
 from vxconf.edit.add_entries import additions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sandbox.contract.results import Fix, FixPaths, RunResult
+    from sandbox.contract.results import Fix, FixPaths, RunRefusal, RunResult
+    from vxconf.diagnostics.diagnostic import Diagnostic
     from vxconf.edit.add_entries import Change
     from vxconf.workspace.task import Task
 
@@ -59,11 +60,15 @@ def as_dict(result: RunResult, *, task: str) -> dict[str, Any]:
     }
 
 
-def engine_refusal(refusal: str) -> dict[str, Any]:
+def block_refusal(diagnostic: Diagnostic) -> dict[str, Any]:
+    """A refusal that has a place in a file: the diagnostic, whose help is the hint of the contract."""
+    return {**render.as_dict(diagnostic), "hint": diagnostic.help}
+
+
+def engine_refusal(refusal: RunRefusal) -> dict[str, Any]:
     """A refusal that has no place in a file, shaped as a diagnostic."""
-    message, _, hint = refusal.partition("\nhint: ")
     return {
-        "code": None,
+        "code": refusal.code or None,
         "severity": "error",
         "file": None,
         "line": None,
@@ -71,9 +76,10 @@ def engine_refusal(refusal: str) -> dict[str, Any]:
         "endLine": None,
         "endColumn": None,
         "path": "",
-        "message": message,
-        "help": hint,
+        "message": refusal.message,
+        "help": refusal.hint,
         "platform": None,
+        "hint": refusal.hint,
     }
 
 
@@ -85,21 +91,20 @@ def report(result: RunResult, task: Task, *, suggest: bool = True) -> str:
         task: what was run.
         suggest: whether the lines to add are told.
     """
-    return "".join(f"{printable(line)}\n" for line in _lines(result, task, suggest=suggest))
+    return "".join(f"{render.printable(line)}\n" for line in _lines(result, task, suggest=suggest))
 
 
 def changed(changes: Iterable[Change]) -> str:
     """What was written into a task's file."""
     lines = (f"{c.file}:{c.line}: added {quoted(c.entry)} to {c.path}{_whole(c.path, (c.entry,))}" for c in changes)
-    return "".join(f"{printable(line)}\n" for line in lines)
+    return "".join(f"{render.printable(line)}\n" for line in lines)
 
 
 def _lines(result: RunResult, task: Task, *, suggest: bool) -> Iterator[str]:
     for refusal in result.refusals:
-        message, _, hint = refusal.partition("\nhint: ")
-        yield f"error: {message}"
-        if hint:
-            yield f"  help: {hint}"
+        yield f"error: {refusal.message}"
+        if refusal.hint:
+            yield f"  help: {refusal.hint}"
     if not result.started:
         yield f"{task.id} was not run"
     if result.violations:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from sandbox.contract.errors import SandboxError
-from sandbox.contract.results import RunResult
+from sandbox.contract.results import RunRefusal, RunResult, refusals_of
 from sandbox.session.server import READY_SECONDS, NotReady, Ready
 from vxconf.run import unsandboxed
 from vxconf.workspace.task import Refused
@@ -191,9 +191,8 @@ class TaskRunner:
     def _serve(self, task: Task, what: Exec) -> EndedTask | None:
         if not task.sandboxed:
             reason = "a server without a sandbox block cannot be run beside other tasks"
-            result = RunResult(
-                sandboxed=False, exit_code=125, refusals=(f"{reason}\nhint: give it a block, or run it",)
-            )
+            refusal = RunRefusal(message=reason, hint="give it a block, or run it")
+            result = RunResult(sandboxed=False, exit_code=125, refusals=(refusal,))
             return EndedTask(task=task, passed=False, result=result)
         said = what.persistent
         ready = Ready(
@@ -214,7 +213,7 @@ class TaskRunner:
                 capture=False,
             )
         except SandboxError as error:
-            result = RunResult(sandboxed=True, exit_code=125, refusals=(str(error),))
+            result = RunResult(sandboxed=True, exit_code=125, refusals=refusals_of(error))
             return EndedTask(task=task, passed=False, result=result)
         try:
             server.wait_ready()

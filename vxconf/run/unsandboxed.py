@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from sandbox.base.environment import TEMPORARY, task_environment
-from sandbox.contract.results import RunResult
+from sandbox.contract.results import RunRefusal, RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -66,7 +66,7 @@ def run(
             )
         except OSError as fault:
             reason = f"the command could not be started: {(fault.strerror or str(fault)).lower()}"
-            return RunResult(sandboxed=False, exit_code=_NOT_STARTED, refusals=(reason,))
+            return RunResult(sandboxed=False, exit_code=_NOT_STARTED, refusals=(RunRefusal(message=reason),))
         watch.over(child.pid)
         with contextlib.nullcontext() if beside_others is None else beside_others(child.pid):
             _, status, usage = os.wait4(child.pid, 0)

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import SandboxError
-from sandbox.contract.results import Protections, RunResult
+from sandbox.contract.results import Protections, RunRefusal, RunResult
 from sandbox.run import verdict
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def settle(
         violations=violations,
         hints=(*verdict.unseen(own, trace, why), *(judge.hints(after) if code else ())),
         fix=judge.fix(survived=own == 0) if code else None,
-        refusals=() if own is not None else ("the sandbox died while the command ran",),
+        refusals=() if own is not None else (RunRefusal(message="the sandbox died while the command ran"),),
         stdout=report.stdout,
         stderr=report.stderr,
     )

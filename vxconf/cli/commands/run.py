@@ -9,12 +9,11 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from sandbox.contract.results import RunResult
+from sandbox.contract.results import RunRefusal, RunResult
 from vxconf.cli.console import NOT_RUN, UsageError, err, is_coloured, out
 from vxconf.cli.find_task import find_task, rendered
 from vxconf.cli.signals import forwarded
-from vxconf.diagnostics.render import as_dict as diagnostic_as_dict
-from vxconf.run.report import as_dict, engine_refusal, report
+from vxconf.run.report import as_dict, block_refusal, engine_refusal, report
 from vxconf.workspace.task import Refused
 
 if TYPE_CHECKING:
@@ -82,8 +81,8 @@ def _refused(task: Task, refusals: tuple[Any, ...], *, as_json: bool) -> int:
     if as_json:
         result = RunResult(sandboxed=task.sandboxed, exit_code=NOT_RUN, trace_reason="nothing was run")
         data = as_dict(result, task=task.id)
-        data["refusals"] = [diagnostic_as_dict(diagnostic) for diagnostic in refusals] or [
-            engine_refusal("the block is refused")
+        data["refusals"] = [block_refusal(diagnostic) for diagnostic in refusals] or [
+            engine_refusal(RunRefusal(message="the block is refused"))
         ]
         out(json.dumps(data, indent=2) + "\n")
     else:

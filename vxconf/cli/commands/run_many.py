@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from vxconf.cli.console import FOUND, NOT_RUN, OK, UsageError, err, is_coloured, out
 from vxconf.cli.find_task import rendered, task_of, workspace_here
 from vxconf.cli.signals import forwarded
-from vxconf.diagnostics.render import as_dict as diagnostic_as_dict
 from vxconf.diagnostics.render import printable
-from vxconf.run.report import as_dict, report
+from vxconf.run.report import as_dict, block_refusal, report
 from vxconf.run.schedule import Cycle, Step, schedule
 from vxconf.run.task_runner import EndedTask, TaskRunner
 from vxconf.workspace.projects import TooManyDirectories
@@ -140,7 +139,7 @@ def _entry(one: EndedTask) -> dict[str, Any]:
     empty = RunResult(sandboxed=task.sandboxed, exit_code=OK if one.passed else NOT_RUN, trace_reason="nothing was run")
     entry = as_dict(one.result or empty, task=task.id)
     if one.refusals:
-        entry["refusals"] = [diagnostic_as_dict(diagnostic) for diagnostic in one.refusals]
+        entry["refusals"] = [block_refusal(diagnostic) for diagnostic in one.refusals]
     return entry | {"passed": one.passed, "skipped": one.skipped or None}
 
 

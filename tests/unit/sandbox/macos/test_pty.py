@@ -202,7 +202,7 @@ def test_a_profile_that_is_refused_is_told_by_name(mac: Mac) -> None:
     mac.fake.having("malformed")
     result = mac.run("touch ran")
     assert (result.exit_code, result.started) == (125, False)
-    assert "macOS refused the profile" in result.refusals[0]
+    assert "macOS refused the profile" in result.refusals[0].message
     assert not (mac.project / "ran").exists()
 
 
@@ -226,7 +226,7 @@ def test_a_terminal_nobody_can_wait_for_is_refused_and_let_go_of(monkeypatch: py
     monkeypatch.setattr(os, "openpty", kept)
     result = mac.run("touch ran")
     assert result.exit_code == 125
-    assert "too many files" in result.refusals[0]
+    assert "too many files" in result.refusals[0].message
     assert not (mac.project / "ran").exists()
     assert [fd for fd in made if os.isatty(fd)] == []
     assert len(made) == 2

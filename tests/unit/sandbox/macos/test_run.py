@@ -121,14 +121,14 @@ def test_without_an_observer_the_log_is_not_asked(mac: FakeMac, project: Path) -
 def test_another_observer_is_refused_by_name(mac: FakeMac, project: Path) -> None:
     result = _run(mac, project, "true", observer="mask")
     assert result.exit_code == 125
-    assert "'mask'" in result.refusals[0]
+    assert "'mask'" in result.refusals[0].message
 
 
 def test_inside_another_sandbox_nothing_runs(mac: FakeMac, project: Path) -> None:
     mac.having("nested")
     result = _run(mac, project, "touch ran")
     assert result.exit_code == 125
-    assert "in a sandbox already" in result.refusals[0]
+    assert "in a sandbox already" in result.refusals[0].message
     assert not (project / "ran").exists()
 
 
@@ -136,7 +136,7 @@ def test_a_profile_the_system_refuses_is_not_the_commands_fault(mac: FakeMac, pr
     mac.having("malformed")
     result = _run(mac, project, "touch ran", {"allow_write": (f"{project}/dist/",)})
     assert (result.exit_code, result.started) == (125, False)
-    assert "exceeds maximum" in result.refusals[0]
+    assert "exceeds maximum" in result.refusals[0].message
     assert not (project / "dist").exists()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import vxconf
-from sandbox.contract.results import Fix, FixInputs, FixPaths, Hint, RunResult, Violation
+from sandbox.contract.results import Fix, FixInputs, FixPaths, Hint, RunRefusal, RunResult, Violation
 from vxconf.run.report import as_dict, report
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def test_a_command_that_failed_by_itself_is_not_said_to_fail_for_a_violation(wor
 
 
 def test_a_run_that_did_not_start_says_why_and_what_to_do(workspace_factory: Factory) -> None:
-    result = _result(exit_code=125, started=False, refusals=("no bwrap\nhint: install it", "other"))
+    refusals = (RunRefusal(message="no bwrap", hint="install it"), RunRefusal(message="other"))
+    result = _result(exit_code=125, started=False, refusals=refusals)
     assert report(result, _task(workspace_factory)).splitlines() == [
         "error: no bwrap",
         "  help: install it",
@@ -89,7 +90,7 @@ def test_the_json_carries_every_field_of_a_result() -> None:
         violations=(_VIOLATION,),
         hints=(Hint(line="h", class_="use-tmpdir"),),
         fix=Fix(allow=FixPaths(network=("a.test:443",))),
-        refusals=("no bwrap\nhint: install it",),
+        refusals=(RunRefusal(message="no bwrap", hint="install it", code="VX302", field="allowWrite[0]"),),
     )
     data = as_dict(result, task="p#t")
     assert (data["task"], data["exitCode"], data["commandExitCode"], data["durationMs"]) == ("p#t", 1, 0, 1.5)
@@ -98,4 +99,6 @@ def test_the_json_carries_every_field_of_a_result() -> None:
     assert data["violations"][0]["class"] == "grant"
     assert data["violations"][0]["errno"] == "ENOENT"
     assert data["fix"]["allow"]["network"] == ["a.test:443"]
-    assert (data["refusals"][0]["message"], data["refusals"][0]["help"]) == ("no bwrap", "install it")
+    refusal = data["refusals"][0]
+    assert (refusal["code"], refusal["message"], refusal["hint"]) == ("VX302", "no bwrap", "install it")
+    assert (refusal["help"], refusal["file"], refusal["path"]) == ("install it", None, "")

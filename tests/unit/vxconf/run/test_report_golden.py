@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import vxconf
-from sandbox.contract.results import Fix, FixInputs, FixPaths, Hint, Protections, RunResult, Violation
+from sandbox.contract.results import Fix, FixInputs, FixPaths, Hint, Protections, RunRefusal, RunResult, Violation
 from vxconf.edit.add_entries import Change
 from vxconf.run.report import as_dict, changed, report
 
@@ -90,7 +90,10 @@ RESULTS = {
     "timed-out": _ran(exit_code=124, command_exit_code=143, signal="SIGTERM", timed_out=True),
     "partial": _ran(trace="partial", trace_reason="more than 100000 distinct calls", observer="notify"),
     "not-started": RunResult(
-        sandboxed=True, exit_code=125, trace_reason="nothing was run", refusals=("no bwrap\nhint: install bubblewrap",)
+        sandboxed=True,
+        exit_code=125,
+        trace_reason="nothing was run",
+        refusals=(RunRefusal(message="no bwrap", hint="install bubblewrap"),),
     ),
     "odd-text": _ran(
         violations=(_denied("read", "openat", "/ws/p/a\x1b[31m\n", NO_GRANT),),

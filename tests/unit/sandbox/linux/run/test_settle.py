@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.contract.results import Violation
+from sandbox.contract.results import RunRefusal, Violation
 from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.judge import Judge
@@ -31,7 +31,7 @@ def test_a_warden_that_fails_once_the_command_runs_is_no_run_that_never_was() ->
 
 def test_a_warden_that_fails_before_is() -> None:
     result = settle(Report(failed=Failed(reason="it broke")), Judge(BOUNDARY), (), after=Aftermath(cwd="/ws/p"))
-    assert (result.exit_code, result.started, result.refusals) == (125, False, ("it broke",))
+    assert (result.exit_code, result.started, result.refusals) == (125, False, (RunRefusal(message="it broke"),))
 
 
 def test_a_task_that_may_knock_anywhere_has_no_protection_of_sockets() -> None:
