@@ -18,7 +18,7 @@ from sandbox.linux.connect.socket_calls import SocketCalls
 from sandbox.linux.connect.stand_in_ports import NoProxyYet
 from sandbox.linux.kernel import fuse_protocol, kernel_calls, seccomp_notification
 from sandbox.linux.mask.mask_tree import MaskTree, SeenRequest
-from sandbox.linux.mask.served.open_files import SlowCall
+from sandbox.linux.mask.served.file_operations import SlowCall
 from sandbox.linux.mask.served.passthrough_server import PassthroughServer
 from sandbox.proxy.policy.policy import Policy
 

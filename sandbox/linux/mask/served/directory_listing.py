@@ -18,61 +18,61 @@ from sandbox.linux.mask.served.open_files import OpenFile
 
 if TYPE_CHECKING:
     from sandbox.linux.kernel.fuse_protocol import FuseRequest
+    from sandbox.linux.mask.served.handler_context import HandlerContext
     from sandbox.linux.mask.served.name_lookup import Entry
-    from sandbox.linux.mask.served.passthrough_server import PassthroughServer
 
 _DIRECTORY = stat.S_IFDIR >> 12
 
 
-def opendir(server: PassthroughServer, request: FuseRequest) -> bytes:
+def opendir(context: HandlerContext, request: FuseRequest) -> bytes:
     """OPENDIR."""
     fd = -1
-    if not server.places.mixed(request.node):
-        node = server.node(request.node)
-        fd = os.open(magic(server.descriptor(node)), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        server.places.table.spared(fd)
-    return fuse_protocol.open_out(server.handles.add(OpenFile(fd, None)))
+    if not context.names.mixed(request.node):
+        node = context.node(request.node)
+        fd = os.open(magic(context.descriptor(node)), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        context.names.table.spared(fd)
+    return fuse_protocol.open_out(context.handles.add(OpenFile(fd, None)))
 
 
-def _listing(server: PassthroughServer, request: FuseRequest) -> list[Entry]:
-    handle = server.handles.get(request.fields[0])
+def _listing(context: HandlerContext, request: FuseRequest) -> list[Entry]:
+    handle = context.handles.get(request.fields[0])
     if request.fields[1] == 0 or not handle.listing:
         own = parent = request.node
         if handle.fd >= 0:
             own, parent = os.fstat(handle.fd).st_ino, os.stat("..", dir_fd=handle.fd).st_ino
             found = entries(handle.fd)
         else:
-            found = server.places.listing(request.node)
+            found = context.names.listing(request.node)
         handle.listing = [(own, ".", _DIRECTORY), (parent, "..", _DIRECTORY), *found]
     return handle.listing
 
 
-def readdir(server: PassthroughServer, request: FuseRequest) -> bytes:
+def readdir(context: HandlerContext, request: FuseRequest) -> bytes:
     """READDIR."""
-    return fuse_protocol.dirents(_listing(server, request), request.fields[1], request.fields[2])
+    return fuse_protocol.dirents(_listing(context, request), request.fields[1], request.fields[2])
 
 
-def readdirplus(server: PassthroughServer, request: FuseRequest) -> bytes:
+def readdirplus(context: HandlerContext, request: FuseRequest) -> bytes:
     """READDIRPLUS: below granted names each entry is looked up on the way."""
-    listing = _listing(server, request)
+    listing = _listing(context, request)
     offset, size = request.fields[1:3]
     out: list[bytes] = []
     used = 0
-    whole = not server.places.mixed(request.node)
+    whole = not context.names.mixed(request.node)
     for index in range(min(offset, len(listing)), len(listing)):
         ino, name, kind = listing[index]
         record = fuse_protocol.dirent(ino, name, kind, index + 1)
         used += fuse_protocol.ENTRY_SIZE + len(record)
         if used > size:
             break
-        known = _known(server, request.node, name) if whole and index > 1 else fuse_protocol.NO_ENTRY
+        known = _known(context, request.node, name) if whole and index > 1 else fuse_protocol.NO_ENTRY
         out += (known, record)
     return b"".join(out)
 
 
-def _known(server: PassthroughServer, directory: int, name: str) -> bytes:
+def _known(context: HandlerContext, directory: int, name: str) -> bytes:
     try:
-        node, found = server.places.table.enter(server.places.host(directory), name, LastSeenAt(directory, name))
+        node, found = context.names.table.enter(context.names.host(directory), name, LastSeenAt(directory, name))
     except OSError:  # gone meanwhile, or no descriptor is left: it is looked up when it is asked for
         return fuse_protocol.NO_ENTRY
-    return inode_attributes.entry(server, node, found)
+    return inode_attributes.entry(context, node, found)

@@ -12,8 +12,8 @@ from sandbox.linux.mask.served.inodes import magic
 
 if TYPE_CHECKING:
     from sandbox.linux.kernel.fuse_protocol import FuseRequest
+    from sandbox.linux.mask.served.handler_context import HandlerContext
     from sandbox.linux.mask.served.inodes import Inode
-    from sandbox.linux.mask.served.passthrough_server import PassthroughServer
 
 #: How long the kernel may remember a name or attributes of the host, in seconds.
 REMEMBER = 1
@@ -38,32 +38,32 @@ def attributes(found: os.stat_result, owner: tuple[int, int]) -> bytes:
     )
 
 
-def entry(server: PassthroughServer, node: Inode, found: os.stat_result) -> bytes:
+def entry(context: HandlerContext, node: Inode, found: os.stat_result) -> bytes:
     """`fuse_entry_out` of a node."""
-    about = attributes(found, server.owner)
+    about = attributes(found, context.owner)
     return fuse_protocol.entry_out(node.number, about, entry_valid=REMEMBER, attr_valid=REMEMBER)
 
 
-def stated(server: PassthroughServer, node: Inode, handle: int = 0) -> bytes:
+def stated(context: HandlerContext, node: Inode, handle: int = 0) -> bytes:
     """`fuse_attr_out` of a node, through an open handle where there is one."""
-    fd = server.handles.get(handle).fd if handle else server.descriptor(node)
-    return fuse_protocol.attr_out(attributes(os.fstat(fd), server.owner), valid=REMEMBER)
+    fd = context.handles.get(handle).fd if handle else context.descriptor(node)
+    return fuse_protocol.attr_out(attributes(os.fstat(fd), context.owner), valid=REMEMBER)
 
 
-def getattr_(server: PassthroughServer, request: FuseRequest) -> bytes:
+def getattr_(context: HandlerContext, request: FuseRequest) -> bytes:
     """GETATTR."""
     flags, _, handle = request.fields
-    return stated(server, server.node(request.node), handle if flags & 1 else 0)
+    return stated(context, context.node(request.node), handle if flags & 1 else 0)
 
 
-def setattr_(server: PassthroughServer, request: FuseRequest) -> bytes:
+def setattr_(context: HandlerContext, request: FuseRequest) -> bytes:
     """SETATTR: mode, owner, size and times, in the order the kernel itself would."""
     valid, _, handle, size, _, atime, mtime, _, atime_ns, mtime_ns, _, mode, _, uid, gid, _ = request.fields
-    node = server.node(request.node)
-    fd = server.descriptor(node)
-    opened = server.handles.get(handle).fd if valid & _HANDLE else -1
+    node = context.node(request.node)
+    fd = context.descriptor(node)
+    opened = context.handles.get(handle).fd if valid & _HANDLE else -1
     if valid & (_UID | _GID):
-        _set_owner(server, fd, uid if valid & _UID else -1, gid if valid & _GID else -1)
+        _set_owner(context, fd, uid if valid & _UID else -1, gid if valid & _GID else -1)
     if valid & _MODE:
         os.chmod(magic(fd), stat.S_IMODE(mode))
     if valid & _SIZE:
@@ -71,15 +71,15 @@ def setattr_(server: PassthroughServer, request: FuseRequest) -> bytes:
             os.ftruncate(opened, size)
         else:
             os.truncate(magic(fd), size)
-        server.left(node, os.fstat(fd))
+        context.left(node, os.fstat(fd))
     if valid & (_ATIME | _MTIME):
         kernel_calls.set_times(
             fd,
             _time(atime, atime_ns, told=valid & _ATIME, now=valid & _ATIME_NOW),
             _time(mtime, mtime_ns, told=valid & _MTIME, now=valid & _MTIME_NOW),
         )
-        server.left(node, os.fstat(fd))
-    return fuse_protocol.attr_out(attributes(os.fstat(fd), server.owner), valid=REMEMBER)
+        context.left(node, os.fstat(fd))
+    return fuse_protocol.attr_out(attributes(os.fstat(fd), context.owner), valid=REMEMBER)
 
 
 def _time(seconds: int, nanoseconds: int, *, told: int, now: int) -> tuple[int, int]:
@@ -90,25 +90,25 @@ def _time(seconds: int, nanoseconds: int, *, told: int, now: int) -> tuple[int, 
     return (seconds - (1 << 64) if seconds >= 1 << 63 else seconds), nanoseconds
 
 
-def _set_owner(server: PassthroughServer, fd: int, uid: int, gid: int) -> None:
+def _set_owner(context: HandlerContext, fd: int, uid: int, gid: int) -> None:
     """Only to the one user and group there are for the task; the host's own rules come on top."""
-    if uid not in (-1, server.owner[0]) or gid not in (-1, server.owner[1]):
+    if uid not in (-1, context.owner[0]) or gid not in (-1, context.owner[1]):
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
     os.chown(magic(fd), -1 if uid < 0 else os.geteuid(), -1 if gid < 0 else os.getegid())
 
 
-def access(server: PassthroughServer, request: FuseRequest) -> bytes:
+def access(context: HandlerContext, request: FuseRequest) -> bytes:
     """ACCESS, as the user both the task and this process are."""
-    node = server.node(request.node)
+    node = context.node(request.node)
     wanted = request.fields[0]
-    if not node.way and not os.access(magic(server.descriptor(node)), wanted, effective_ids=True):
+    if not node.way and not os.access(magic(context.descriptor(node)), wanted, effective_ids=True):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return b""
 
 
-def statfs(server: PassthroughServer, request: FuseRequest) -> bytes:
+def statfs(context: HandlerContext, request: FuseRequest) -> bytes:
     """STATFS of the file system the host's inode is on."""
-    told = os.statvfs(magic(server.places.host(request.node)))
+    told = os.statvfs(magic(context.names.host(request.node)))
     return fuse_protocol.statfs_out(
         blocks=told.f_blocks,
         free=told.f_bfree,
@@ -119,36 +119,36 @@ def statfs(server: PassthroughServer, request: FuseRequest) -> bytes:
     )
 
 
-def getxattr(server: PassthroughServer, request: FuseRequest) -> bytes:
+def getxattr(context: HandlerContext, request: FuseRequest) -> bytes:
     """GETXATTR: the user's own alone."""
     name = request.names[0]
     if not name.startswith(_XATTRS):
         raise _no_xattr(name, errno.ENODATA)
-    return _sized(request, os.getxattr(magic(server.descriptor(server.node(request.node))), name))
+    return _sized(request, os.getxattr(magic(context.descriptor(context.node(request.node))), name))
 
 
-def listxattr(server: PassthroughServer, request: FuseRequest) -> bytes:
+def listxattr(context: HandlerContext, request: FuseRequest) -> bytes:
     """LISTXATTR."""
-    names = os.listxattr(magic(server.descriptor(server.node(request.node))))
+    names = os.listxattr(magic(context.descriptor(context.node(request.node))))
     return _sized(request, b"".join(os.fsencode(name) + b"\0" for name in names if name.startswith(_XATTRS)))
 
 
-def setxattr(server: PassthroughServer, request: FuseRequest) -> bytes:
+def setxattr(context: HandlerContext, request: FuseRequest) -> bytes:
     """SETXATTR."""
     size, flags = request.fields
     name = request.names[0]
     if not name.startswith(_XATTRS):
         raise _no_xattr(name, errno.EPERM)
-    os.setxattr(magic(server.descriptor(server.node(request.node))), name, bytes(request.data[:size]), flags)
+    os.setxattr(magic(context.descriptor(context.node(request.node))), name, bytes(request.data[:size]), flags)
     return b""
 
 
-def removexattr(server: PassthroughServer, request: FuseRequest) -> bytes:
+def removexattr(context: HandlerContext, request: FuseRequest) -> bytes:
     """REMOVEXATTR."""
     name = request.names[0]
     if not name.startswith(_XATTRS):
         raise _no_xattr(name, errno.EPERM)
-    os.removexattr(magic(server.descriptor(server.node(request.node))), name)
+    os.removexattr(magic(context.descriptor(context.node(request.node))), name)
     return b""
 
 
