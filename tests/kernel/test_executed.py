@@ -146,7 +146,12 @@ def test_one_made_under_a_tracer_fails_the_task_and_is_set_aside_where_it_is_fou
 def test_one_taken_away_or_brought_along_under_a_tracer_fails_the_task(
     quick_shop: Workspace, command: str, path: str
 ) -> None:
-    tree = {".zshrc": Link("conf/rc"), ".Vscode": Link("conf"), "a/.git": Link("../x"), "a/b/c/d/e/.bashrc": "mine\n"}
+    tree: dict[str, str | Link | None] = {
+        ".zshrc": Link("conf/rc"),
+        ".Vscode": Link("conf"),
+        "a/.git": Link("../x"),
+        "a/b/c/d/e/.bashrc": "mine\n",
+    }
     kept(quick_shop, {**tree, "conf/rc": "x\n", ".claude/commands/c.md": "mine\n"})
     quick_shop.observer = "strace"
     result = quick_shop.run(command, write=["./"])
