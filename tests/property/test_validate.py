@@ -28,7 +28,7 @@ _scalars = st.one_of(
     st.none(),
     st.booleans(),
     st.sampled_from(
-        [0, 1, 8080, 65535, 65536, -1, 0.5, 1.0, 31536001, "", " ", ".", "pypi.org", "^build", "a#b", "x\n"]
+        [0, 1, 8080, 65535, 65536, -1, 0.5, 1.0, 31536001, "", " ", ".", "pkg.test", "^build", "a#b", "x\n"]
     ),
     st.text(max_size=5),
 )

@@ -45,13 +45,13 @@ _WRITES = (
     "dist/*.js",
     "../.vx/cache/",
 )
-_HOSTS = ("pypi.org", "pypi.org:443", "*.npmjs.org", "localhost:5432", "http://x.org", "169.254.169.254", "*")
+_HOSTS = ("pkg.test", "pkg.test:443", "*.packages.test", "localhost:5432", "http://x.test", "169.254.169.254", "*")
 _OTHERS = (
     "exec.sandbox.pty = true",
     "exec.sandbox.allow.network = true",
     "exec.sandbox.allow.systemInfo = ['x y', 'hw.ncpu']",
     "exec.sandbox.allow.unixSockets = ['/var/run/docker.sock', 'src']",
-    "exec.sandbox.deny.network = ['pypi.org']",
+    "exec.sandbox.deny.network = ['pkg.test']",
     "exec.sandbox.allow.localBinding = [80, 70000]",
     "exec.sandbox.hermetic = 1",
     "dependsOn = ['b', 'p1#a', '../p2#b']",

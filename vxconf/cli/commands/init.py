@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 _NAME = CONFIG_NAMES[0]
 
 #: The file it writes; a test holds it valid.
-STARTER = """#:schema https://vxconf.dev/schema/vx.schema.json
+STARTER = """#:schema vx.schema.json
+# Editors read the schema from the file of that name: `vxconf schema > vx.schema.json` writes it.
+
 # The tasks of this directory. `vxconf check` validates the file, `vxconf explain build` says what each
 # line of it opens, `vxconf run build` runs the task behind its walls.
 

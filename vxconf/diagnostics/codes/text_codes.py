@@ -101,8 +101,8 @@ SCHEMA = (
         means="`network` lists take hosts: a name with a dot, `*.` before a name with a dot, `localhost`, an IPv4 "
         "address "
         "or an IPv6 address in brackets, each with an optional `:port`. A bare `*` is for `deny` alone.",
-        wrong=sandbox('allow.network = ["https://pypi.org"]'),
-        right=sandbox('allow.network = ["pypi.org:443"]'),
+        wrong=sandbox('allow.network = ["https://registry.example.org"]'),
+        right=sandbox('allow.network = ["registry.example.org:443"]'),
     ),
     Code(
         code="VX104",

@@ -74,10 +74,10 @@ def test_entry_is_refused_on_both_sides(entry: str, *, allow: bool) -> None:
 @pytest.mark.parametrize(
     ("entry", "spellings"),
     [
-        ("https://pypi.org", ["pypi.org", "pypi.org:443"]),
-        ("http://u:p@pypi.org:8080/simple?x", ["pypi.org", "pypi.org:8080"]),
+        ("https://pkg.test", ["pkg.test", "pkg.test:443"]),
+        ("http://u:p@pkg.test:8080/simple?x", ["pkg.test", "pkg.test:8080"]),
         ("https://[::1]:8443/x", ["[::1]", "[::1]:8443"]),
-        ("pypi.org/simple", ["pypi.org"]),
+        ("pkg.test/simple", ["pkg.test"]),
         ("user@acme.test", ["acme.test"]),
         (".acme.test", ["acme.test"]),
         ("acme.test:0", ["acme.test", "acme.test:443"]),

@@ -85,16 +85,16 @@ def test_a_listed_host_is_reached_by_every_way_of_asking(mac: FakeMac, server: S
     ("command", "target"),
     [
         ("http://127.0.0.1:{port}/", "127.0.0.1:{port}"),
-        ("http://pypi.org/", "pypi.org:80"),
-        ("https://pypi.org/", "pypi.org:443"),
-        ("--proxy $FTP_PROXY http://pypi.org:8000/", "pypi.org:8000"),
+        ("http://pkg.test/", "pkg.test:80"),
+        ("https://pkg.test/", "pkg.test:443"),
+        ("--proxy $FTP_PROXY http://pkg.test:8000/", "pkg.test:8000"),
     ],
 )
 def test_another_is_refused_by_name_whether_or_not_anything_is_listed(
     mac: FakeMac, server: Server, command: str, target: str
 ) -> None:
     target = target.format(port=server.port)
-    for fields in ({}, {"network": ("registry.npmjs.org", "127.0.0.1:1")}):
+    for fields in ({}, {"network": ("registry.packages.test", "127.0.0.1:1")}):
         told: list[object] = []
         result = _run(mac, f"{_CURL} {command.format(port=server.port)} || true", fields, on_violation=told.append)
         (violation,) = result.violations
@@ -114,12 +114,12 @@ def test_the_deny_list_wins(mac: FakeMac, server: Server) -> None:
 
 
 def test_a_refusal_can_be_ignored(mac: FakeMac) -> None:
-    result = _run(mac, f"{_CURL} http://pypi.org/", {"ignore": Ignore(network=("pypi.org:80",))})
+    result = _run(mac, f"{_CURL} http://pkg.test/", {"ignore": Ignore(network=("pkg.test:80",))})
     assert (result.exit_code, result.violations) == (0, ())
 
 
 def test_the_profile_opens_the_ports_the_variables_name_and_no_others(mac: FakeMac) -> None:
-    result = _run(mac, "env", {"network": ("localhost:4173", "pypi.org")})
+    result = _run(mac, "env", {"network": ("localhost:4173", "pkg.test")})
     told = _variables(result)
     profile = Profile.of(mac.profile)
     ports = {int(told[name].rpartition(":")[2]) for name in ("HTTP_PROXY", "FTP_PROXY")}
@@ -133,7 +133,7 @@ def test_the_profile_opens_the_ports_the_variables_name_and_no_others(mac: FakeM
 
 
 def test_no_two_tasks_share_a_port_or_a_password(mac: FakeMac) -> None:
-    policy = Policy(allow=("pypi.org",))
+    policy = Policy(allow=("pkg.test",))
     with proxy_handle.opened(policy) as one, proxy_handle.opened(policy) as other:
         assert not set(one.ports) & set(other.ports)
         assert one.told({})["HTTP_PROXY"].partition("@")[0] != other.told({})["HTTP_PROXY"].partition("@")[0]
@@ -188,12 +188,12 @@ def test_ssh_is_led_through_the_front(mac: FakeMac) -> None:
             'run() { sh -c "exec $(printf %s "$through" | sed "s/%%/%/g; s/%h/$1/; s/%p/$2/")"; }\n'
             # to the end of what comes back, as ssh reads it
             f"said=$(printf abc | run 127.0.0.1 {there.port}); printf '%s\\n' \"$said\"\n"
-            "run pypi.org 22 </dev/null || echo no\n"
+            "run pkg.test 22 </dev/null || echo no\n"
         )
         result = _run(mac, f'eval "set -- $GIT_SSH_COMMAND"\n{command}', {"network": (here,)})
     assert result.stdout == b"SSH-2.0-test\r\nabc\nno\n", result.stderr
-    assert b"the sandbox gave no way to pypi.org:22 (403)" in result.stderr
-    assert [violation.target for violation in result.violations] == ["pypi.org:22"]
+    assert b"the sandbox gave no way to pkg.test:22 (403)" in result.stderr
+    assert [violation.target for violation in result.violations] == ["pkg.test:22"]
 
 
 def test_local_binding_reaches_this_machine_beside_the_front(mac: FakeMac, server: Server) -> None:
@@ -223,14 +223,14 @@ def test_a_front_to_which_nobody_comes_is_no_process(monkeypatch: pytest.MonkeyP
         raise AssertionError
 
     monkeypatch.setattr(proxy_handle.MacProxyHandle, "_start", start)
-    with proxy_handle.opened(Policy(allow=("pypi.org",))) as front:
+    with proxy_handle.opened(Policy(allow=("pkg.test",))) as front:
         front.report(lambda *_: None)
         assert front.settle() == ""
 
 
 def test_a_pass_needs_a_front_that_told_all(mac: FakeMac, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proxy_handle, "_BOOT", "{path!r}; import os; os._exit(3)")
-    result = _run(mac, f"{_CURL} http://pypi.org/ || true", {"network": ("pypi.org",)})
+    result = _run(mac, f"{_CURL} http://pkg.test/ || true", {"network": ("pkg.test",)})
     assert (result.command_exit_code, result.exit_code, result.trace) == (0, 1, "partial")
     assert result.trace_reason == "the network's front ended before the task did"
 

@@ -39,7 +39,7 @@ def test_a_listed_host_is_connected_to_and_both_directions_end_by_themselves() -
     ],
 )
 def test_what_is_not_listed_is_refused_reported_and_told_with_the_line_to_add(target: str, asked: str) -> None:
-    with Served(["pypi.org"]) as served:
+    with Served(["pkg.test"]) as served:
         status, client = served.connect(target)
         with client:
             body = all_of(client).decode()
@@ -162,25 +162,25 @@ def test_a_body_is_passed_on_whole_and_in_chunks() -> None:
 @pytest.mark.parametrize(
     "request_head",
     [
-        "GET / HTTP/1.1\r\nHost: pypi.org\r\n\r\n",
-        "GET https://pypi.org/ HTTP/1.1\r\nHost: pypi.org\r\n\r\n",
-        "GET http://pypi.org/ HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: pkg.test\r\n\r\n",
+        "GET https://pkg.test/ HTTP/1.1\r\nHost: pkg.test\r\n\r\n",
+        "GET http://pkg.test/ HTTP/1.1\r\n\r\n",
         "GET http:///x HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET http://pypi.org:99999/ HTTP/1.1\r\nHost: x\r\n\r\n",
-        "CONNECT pypi.org HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET http://pkg.test:99999/ HTTP/1.1\r\nHost: x\r\n\r\n",
+        "CONNECT pkg.test HTTP/1.1\r\nHost: x\r\n\r\n",
         "CONNECT :443 HTTP/1.1\r\nHost: x\r\n\r\n",
-        "POST http://pypi.org/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
-        "POST http://pypi.org/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        "POST http://pypi.org/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n",
-        "POST http://pypi.org/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
-        "GET http://pypi.org/ HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n",
-        "GET http://pypi.org/ HTTP/2.0\r\nHost: x\r\n\r\n",
+        "POST http://pkg.test/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+        "POST http://pkg.test/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "POST http://pkg.test/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n",
+        "POST http://pkg.test/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+        "GET http://pkg.test/ HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n",
+        "GET http://pkg.test/ HTTP/2.0\r\nHost: x\r\n\r\n",
         "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
-        "GET http://pypi.org/" + "a" * 200000 + " HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET http://pkg.test/" + "a" * 200000 + " HTTP/1.1\r\nHost: x\r\n\r\n",
     ],
 )
 def test_a_head_that_could_be_read_in_two_ways_is_refused_without_a_dial(request_head: str) -> None:
-    with Served(["pypi.org"]) as served, served.proxied() as client:
+    with Served(["pkg.test"]) as served, served.proxied() as client:
         client.sendall(request_head.encode("latin-1"))
         assert head_of(client).split(b" ", 2)[1] in (b"400", b"431", b"501", b"505")
         assert served.asked == []
@@ -188,10 +188,10 @@ def test_a_head_that_could_be_read_in_two_ways_is_refused_without_a_dial(request
 
 @pytest.mark.parametrize(
     "host",
-    ["a\0.pypi.org", "pypi.org\0", "2130706433", "0x7f.1", "0177.0.0.1", "127.1", "0", "user@pypi.org", "pypi.org/x"],
+    ["a\0.pkg.test", "pkg.test\0", "2130706433", "0x7f.1", "0177.0.0.1", "127.1", "0", "user@pkg.test", "pkg.test/x"],
 )
 def test_a_host_that_programs_read_in_different_ways_is_refused_by_socks(host: str) -> None:
-    with Served(["pypi.org", "*.pypi.org", "127.0.0.1"]) as served:
+    with Served(["pkg.test", "*.pkg.test", "127.0.0.1"]) as served:
         with socket.create_connection(("127.0.0.1", served.socks), SECONDS) as client:
             raw = host.encode()
             client.sendall(b"\5\1\0\5\1\0\3" + bytes((len(raw),)) + raw + b"\1\xbb")

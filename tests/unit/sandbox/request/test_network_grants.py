@@ -18,7 +18,7 @@ def config(**fields: Any) -> ResolvedSandboxConfig:
 
 def test_what_can_be_granted_is_refused_for_nothing() -> None:
     whole = config(
-        network=("pypi.org", "*.acme.test:8443", "localhost", "[::1]:443"),
+        network=("pkg.test", "*.acme.test:8443", "localhost", "[::1]:443"),
         deny_network=("*", "*:22", "ads.acme.test"),
         unix_sockets=("/run/docker.sock",),
         local_binding=(1, 65535, 65535),

@@ -27,7 +27,7 @@ _HEAVY = (
 
 
 def test_a_healthy_file_is_checked_without_the_heavy_libraries(workspace_factory: Callable[[Tree], Path]) -> None:
-    grants = 'read = ["src/", "../base.toml"]\nwrite = ["dist/"]\nnetwork = ["pypi.org:443", "*.npmjs.org"]\n'
+    grants = 'read = ["src/", "../base.toml"]\nwrite = ["dist/"]\nnetwork = ["pkg.test:443", "*.packages.test"]\n'
     task = f'[tasks.a.exec]\ncommand = "x"\n\n[tasks.a.exec.sandbox.allow]\n{grants}'
     root = workspace_factory({"p/vx.toml": task, "p/src/x": "", "base.toml": ""})
     program = (

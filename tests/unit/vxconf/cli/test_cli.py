@@ -21,7 +21,7 @@ from vxconf.schema import schema_files
 Factory = Callable[[Tree], Path]
 
 _OK = '[tasks.build.exec]\ncommand = "true"\n[tasks.build.exec.sandbox.allow]\nread = ["."]\n'
-_BAD = '[tasks.build.exec]\ncommand = "true"\nsandbox.allow.network = ["https://pypi.org"]\n'
+_BAD = '[tasks.build.exec]\ncommand = "true"\nsandbox.allow.network = ["https://pkg.test"]\n'
 
 
 def _vx(*words: str, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:

@@ -25,8 +25,8 @@ def _diagnostic(place: Place = _PLACE, **changes: Any) -> Diagnostic:
         "file": "apps/shop/vx.toml",
         "place": place,
         "path": "tasks.build.exec.sandbox.allow.network[0]",
-        "message": 'allow.network "https://pypi.org" is not a host pattern',
-        "help": 'write the host alone: "pypi.org" or "pypi.org:443"',
+        "message": 'allow.network "https://pkg.test" is not a host pattern',
+        "help": 'write the host alone: "pkg.test" or "pkg.test:443"',
     }
     return Diagnostic(**{**values, **changes})
 
@@ -36,13 +36,13 @@ def _shown(diagnostic: Diagnostic, source: str, *, colour: bool = False) -> list
 
 
 def test_the_text_form_is_the_one_of_the_contract() -> None:
-    source = "\n" * 13 + 'network = ["https://pypi.org"]\n'
+    source = "\n" * 13 + 'network = ["https://pkg.test"]\n'
     assert render.text([_diagnostic()], {"apps/shop/vx.toml": source}) == (
-        'apps/shop/vx.toml:14:12: error VX103: allow.network "https://pypi.org" is not a host pattern\n'
+        'apps/shop/vx.toml:14:12: error VX103: allow.network "https://pkg.test" is not a host pattern\n'
         "   |\n"
-        '14 | network = ["https://pypi.org"]\n'
+        '14 | network = ["https://pkg.test"]\n'
         "   |            ^^^^^^^^^^^^^^^^^^\n"
-        '   = help: write the host alone: "pypi.org" or "pypi.org:443"\n'
+        '   = help: write the host alone: "pkg.test" or "pkg.test:443"\n'
     )
 
 
@@ -81,8 +81,8 @@ def test_a_very_long_line_is_shown_around_the_fault() -> None:
 
 def test_what_is_said_of_a_file_as_a_whole_has_no_excerpt() -> None:
     assert _shown(_diagnostic(Place(1, 1, 1, 1), path="", file="vx.toml"), "text") == [
-        'vx.toml:1:1: error VX103: allow.network "https://pypi.org" is not a host pattern',
-        '  = help: write the host alone: "pypi.org" or "pypi.org:443"',
+        'vx.toml:1:1: error VX103: allow.network "https://pkg.test" is not a host pattern',
+        '  = help: write the host alone: "pkg.test" or "pkg.test:443"',
     ]
 
 
@@ -95,7 +95,7 @@ def test_a_terminal_never_obeys_a_file_name_or_message() -> None:
 
 
 def test_colour_is_for_terminals_alone_and_changes_no_letter() -> None:
-    source = "\n" * 13 + 'network = ["https://pypi.org"]\n'
+    source = "\n" * 13 + 'network = ["https://pkg.test"]\n'
     plain, coloured = _shown(_diagnostic(), source), _shown(_diagnostic(), source, colour=True)
     assert "\x1b[31m" in coloured[0]
     assert [re.sub(r"\x1b\[\d+m", "", line) for line in coloured] == plain
@@ -111,8 +111,8 @@ def test_the_json_form_has_exactly_the_keys_of_the_contract() -> None:
         "endLine": 14,
         "endColumn": 30,
         "path": "tasks.build.exec.sandbox.allow.network[0]",
-        "message": 'allow.network "https://pypi.org" is not a host pattern',
-        "help": 'write the host alone: "pypi.org" or "pypi.org:443"',
+        "message": 'allow.network "https://pkg.test" is not a host pattern',
+        "help": 'write the host alone: "pkg.test" or "pkg.test:443"',
         "platform": "macos",
     }
 

@@ -156,14 +156,14 @@ def test_why_names_the_nearest_miss(project: Path, capsys: pytest.CaptureFixture
     assert data["write"]["nearest"]["path"] == "tasks.build.exec.sandbox.allow.write[0]"
 
 
-@pytest.mark.parametrize("target", ["pypi.org", "pypi.org:443", "localhost:80", "[::1]:443"])
+@pytest.mark.parametrize("target", ["pkg.test", "pkg.test:443", "localhost:80", "[::1]:443"])
 def test_why_a_host_is_refused_where_none_is_listed(
     project: Path, capsys: pytest.CaptureFixture[str], target: str
 ) -> None:
     case = REPOSITORY / "fixtures" / "explain" / "reads-and-writes.toml"
     data = json.loads(_explained(project, case, capsys, "json", target))
     assert data["network"]["allowed"] is False
-    reason = "lists no host" if target.startswith("pypi") else "loopback inside is the task's own"
+    reason = "lists no host" if target.startswith("pkg.test") else "loopback inside is the task's own"
     assert reason in data["network"]["by"]["reason"]
 
 

@@ -22,7 +22,7 @@ command = "make"
 
 [tasks.build.exec.sandbox]
 allow.network = [
-  "pypi.org:443",
+  "pkg.test:443",
   "*.acme.test",
   "localhost:4173",
   "localhost:8000",
@@ -75,9 +75,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("target", "line"),
     [
-        ("pypi.org:443", 6),
-        ("PyPI.org.:443", 6),
-        ("pypi.org", 6),
+        ("pkg.test:443", 6),
+        ("PKG.test.:443", 6),
+        ("pkg.test", 6),
         ("api.acme.test", 7),
         ("a.b.acme.test:8443", 7),
         ("localhost:4173", 8),
@@ -100,11 +100,11 @@ def test_a_denied_host_is_told_with_the_line_that_denies_it(project: Project, ta
 @pytest.mark.parametrize(
     ("target", "nearest"),
     [
-        ("pypi.org:80", 6),
-        ("files.pypi.org:443", 6),
+        ("pkg.test:80", 6),
+        ("files.pkg.test:443", 6),
         ("acme.test:443", 7),
         ("xacme.test:443", None),
-        ("other.org:443", None),
+        ("other.test:443", None),
         ("10.0.0.1:443", None),
     ],
 )

@@ -28,7 +28,7 @@ def warned(factory: Factory, block: str) -> list[tuple[str, str, str]]:
         ('allow.network = ["acme.test", "acme.test:443"]', "VX404", "allow.network[1]"),
         ('allow.network = ["api.acme.test", "*.acme.test"]', "VX404", "allow.network[0]"),
         ('allow.network = ["*.acme.test", "*.api.acme.test:80"]', "VX404", "allow.network[1]"),
-        ('allow.network = ["PyPI.org", "pypi.org"]', "VX404", "allow.network[1]"),
+        ('allow.network = ["PKG.test", "pkg.test"]', "VX404", "allow.network[1]"),
         ('deny.network = ["*", "ads.acme.test:8443"]', "VX404", "deny.network[1]"),
         ('allow.network = ["ads.acme.test"]\ndeny.network = ["*.acme.test"]', "VX409", "allow.network[0]"),
         ('allow.network = ["acme.test:443"]\ndeny.network = ["acme.test"]', "VX409", "allow.network[0]"),

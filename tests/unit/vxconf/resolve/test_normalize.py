@@ -24,7 +24,7 @@ _EVERY_FIELD = {
                     "allow": {
                         "read": ["a", "b", "a"],
                         "write": ["dist/"],
-                        "network": ["pypi.org"],
+                        "network": ["pkg.test"],
                         "systemInfo": ["hw.ncpu"],
                         "unixSockets": ["/run/x.sock"],
                         "localBinding": [80, 81],

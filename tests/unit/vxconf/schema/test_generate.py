@@ -73,7 +73,7 @@ def test_generated_file_is_fresh(name: str) -> None:
 
 
 def test_a_changed_schema_makes_a_validator_stale() -> None:
-    text = (REPOSITORY / "vxconf" / "_validator.py").read_text("utf-8")
+    text = (REPOSITORY / "vxconf" / "schema" / "_validator.py").read_text("utf-8")
     assert generate.fresh("vxconf/schema/_validator.py", text)
     assert not generate.fresh("vxconf/schema/_validator.py", text.replace("65535", "65536"))
     other = re.sub(r"by fastjsonschema \S+", "by fastjsonschema 0.0.1", text)

@@ -90,7 +90,7 @@ def test_resolved_schema_wants_every_key_of_the_contract() -> None:
         assert not validator.is_valid({k: v for k, v in good.items() if k != key})
     wrong: list[dict[str, Any]] = [
         {"network": False},
-        {"network": "pypi.org"},
+        {"network": "pkg.test"},
         {"network": [""]},
         {"localBinding": []},
         {"localBinding": [0]},
@@ -106,7 +106,7 @@ def test_resolved_schema_wants_every_key_of_the_contract() -> None:
     ]
     for change in wrong:
         assert not validator.is_valid(good | change), change
-    for right in ({"network": True}, {"network": ["pypi.org"]}, {"localBinding": True}, {"unixSockets": ["/x"]}):
+    for right in ({"network": True}, {"network": ["pkg.test"]}, {"localBinding": True}, {"unixSockets": ["/x"]}):
         assert validator.is_valid(good | right)
 
 
@@ -145,7 +145,7 @@ def test_judging_a_healthy_file_loads_no_schema_library() -> None:
         "import sys\n"
         "from vxconf.document.parse import parse\n"
         "from vxconf.validate.validate import validate\n"
-        'raw = b\'[tasks.a.exec]\\ncommand = "x"\\nsandbox.allow.network = ["pypi.org"]\\n\'\n'
+        'raw = b\'[tasks.a.exec]\\ncommand = "x"\\nsandbox.allow.network = ["pkg.test"]\\n\'\n'
         "assert validate(parse(raw, file='vx.toml')) == ()\n"
         "heavy = {'jsonschema', 'fastjsonschema', 'tree_sitter', 'rich', 'typer', 'difflib', "
         "'vxconf.diagnostics.codes.table'}\n"

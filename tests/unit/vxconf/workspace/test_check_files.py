@@ -70,7 +70,7 @@ def test_a_wall_in_a_grant_is_named(workspace_factory: Factory) -> None:
 def test_a_weaker_sandbox_that_is_accepted_is_a_warning_of_the_file_and_refuses_nothing(
     workspace_factory: Factory,
 ) -> None:
-    block = 'allow.network = ["pypi.org"]\nweakerWhenNested = true'
+    block = 'allow.network = ["pkg.test"]\nweakerWhenNested = true'
     root = workspace_factory({"p/vx.toml": _task(block)})
     (found,) = _check(root)
     assert (found.code, found.path) == ("VX413", "tasks.build.exec.sandbox.weakerWhenNested")
@@ -205,7 +205,7 @@ def test_a_pattern_that_reaches_too_far_into_what_is_read_is_refused(workspace_f
 def test_network_true_where_nobody_lists_a_host_is_a_warning(workspace_factory: Factory) -> None:
     tree = {"p/vx.toml": _task("allow.network = true"), "q/vx.toml": _task('allow.read = ["."]')}
     assert "VX402" in _codes(workspace_factory(tree))
-    tree["q/vx.toml"] = _task('allow.network = ["pypi.org"]')
+    tree["q/vx.toml"] = _task('allow.network = ["pkg.test"]')
     assert "VX402" not in _codes(workspace_factory(tree))
 
 

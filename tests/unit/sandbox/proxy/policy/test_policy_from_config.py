@@ -26,9 +26,9 @@ def test_a_task_without_grants_reaches_nothing_but_its_own_sockets() -> None:
 
 def test_lists_are_compared_in_one_form_whatever_their_spelling() -> None:
     found = policy(
-        config(network=("PyPI.org", "pypi.org", "*.ACME.test:443", "[0:0::1]:80"), deny_network=("*:22",)), temp=""
+        config(network=("PKG.test", "pkg.test", "*.ACME.test:443", "[0:0::1]:80"), deny_network=("*:22",)), temp=""
     )
-    assert found.allow == ("pypi.org", "*.acme.test:443", "[::1]:80")
+    assert found.allow == ("pkg.test", "*.acme.test:443", "[::1]:80")
     assert found.deny == ("*:22",)
 
 
@@ -57,7 +57,7 @@ def test_a_list_is_the_tasks_own_whatever_else_the_run_declares() -> None:
 @pytest.mark.parametrize(
     ("network", "expected"),
     [
-        (("localhost:4173", "127.0.0.1:4173", "[::1]:5000", "pypi.org:443", "localhost"), (4173, 5000)),
+        (("localhost:4173", "127.0.0.1:4173", "[::1]:5000", "pkg.test:443", "localhost"), (4173, 5000)),
         (True, ()),
         (None, ()),
         ((), ()),
@@ -102,7 +102,7 @@ def test_host_sockets_are_those_a_block_lists(given: Any, expected: object) -> N
 
 
 @pytest.mark.parametrize(
-    "entry", ["https://pypi.org", "intranet", "*", "2130706433", "a\0.test", "169.254.169.254.", ""]
+    "entry", ["https://pkg.test", "intranet", "*", "2130706433", "a\0.test", "169.254.169.254.", ""]
 )
 def test_what_is_no_host_pattern_never_becomes_a_policy(entry: str) -> None:
     with pytest.raises(PatternRefused):

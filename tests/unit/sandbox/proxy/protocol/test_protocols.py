@@ -65,20 +65,20 @@ def test_what_programs_read_in_different_ways_is_no_host(text: str) -> None:
 def test_lists_are_judged_deny_first_by_host_and_port() -> None:
     rules = HostRules(
         Policy(
-            allow=("pypi.org", "*.acme.test:8443", "[::1]:443", "10.0.0.1", "deep.evil.test"),
+            allow=("pkg.test", "*.acme.test:8443", "[::1]:443", "10.0.0.1", "deep.evil.test"),
             deny=("ads.acme.test", "*:22", "*.evil.test:80"),
         )
     )
     judged = {
-        ("pypi.org", 1): "",
-        ("files.pypi.org", 1): NOT_ALLOWED,
-        ("xpypi.org", 1): NOT_ALLOWED,
+        ("pkg.test", 1): "",
+        ("files.pkg.test", 1): NOT_ALLOWED,
+        ("xpkg.test", 1): NOT_ALLOWED,
         ("a.acme.test", 8443): "",
         ("a.b.acme.test", 8443): "",
         ("acme.test", 8443): NOT_ALLOWED,
         ("a.acme.test", 443): NOT_ALLOWED,
         ("ads.acme.test", 8443): DENIED,
-        ("pypi.org", 22): DENIED,
+        ("pkg.test", 22): DENIED,
         ("other.test", 22): DENIED,
         ("::1", 443): "",
         ("::1", 80): NOT_ALLOWED,
@@ -89,7 +89,7 @@ def test_lists_are_judged_deny_first_by_host_and_port() -> None:
     assert {target: rules.refusal(*target) for target in judged} == judged
     assert rules.ports("a.acme.test") == (22, 80, 443, 8443)
     assert rules.addresses() == ("10.0.0.1",)
-    assert [rules.lookup_refusal(h) for h in ("pypi.org", "ads.acme.test", "x.acme.test", "no.test")] == [
+    assert [rules.lookup_refusal(h) for h in ("pkg.test", "ads.acme.test", "x.acme.test", "no.test")] == [
         "",
         DENIED,
         "",
