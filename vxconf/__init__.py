@@ -11,9 +11,9 @@ from vxconf.version import VERSION
 
 if TYPE_CHECKING:
     from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity
+    from vxconf.workspace.project import Project, Refused, Task
     from vxconf.workspace.references import Unknown
-    from vxconf.workspace.task import Refused, Task
-    from vxconf.workspace.workspace import Project, Workspace, load
+    from vxconf.workspace.workspace import Workspace, load
 
 __all__ = [
     "Diagnostic",
@@ -35,9 +35,9 @@ _HOMES = {
     "Place": "vxconf.diagnostics.diagnostic",
     "Severity": "vxconf.diagnostics.diagnostic",
     "Unknown": "vxconf.workspace.references",
-    "Project": "vxconf.workspace.workspace",
-    "Refused": "vxconf.workspace.task",
-    "Task": "vxconf.workspace.task",
+    "Project": "vxconf.workspace.project",
+    "Refused": "vxconf.workspace.project",
+    "Task": "vxconf.workspace.project",
     "Workspace": "vxconf.workspace.workspace",
     "load": "vxconf.workspace.workspace",
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.machine.ask_facts import home_directory
 from vxconf.cli.console import UsageError
-from vxconf.workspace.projects import TooManyDirectories
+from vxconf.workspace.find_projects import TooManyDirectories
 from vxconf.workspace.references import Unknown
 from vxconf.workspace.root import RootFinder
 from vxconf.workspace.workspace import Workspace
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from vxconf.diagnostics.diagnostic import Diagnostic
-    from vxconf.workspace.task import Task
+    from vxconf.workspace.project import Task
 
 
 def workspace_here() -> Workspace:
@@ -38,7 +38,7 @@ def task_of(workspace: Workspace, reference: str) -> Task:
         UsageError: there is none; with the nearest names.
     """
     try:
-        return workspace.asked(reference)
+        return workspace.possible_task(reference)
     except Unknown as fault:
         raise UsageError(str(fault)) from None
     except TooManyDirectories as fault:

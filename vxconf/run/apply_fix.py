@@ -16,12 +16,12 @@ from vxconf.diagnostics.diagnostic import UnreadableFile
 from vxconf.document.read_file import ReadError, read
 from vxconf.edit.add_entries import Change, Uneditable, additions, with_entries
 from vxconf.workspace.load_file import load_text
-from vxconf.workspace.task import Refused
+from vxconf.workspace.project import Refused
 from vxconf.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Fix
-    from vxconf.workspace.task import Task
+    from vxconf.workspace.project import Task
 
 __all__ = ["Change", "Unfixed", "apply"]
 

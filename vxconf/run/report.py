@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sandbox.contract.results import Fix, FixPaths, RunRefusal, RunResult
     from vxconf.diagnostics.diagnostic import Diagnostic
     from vxconf.edit.add_entries import Change
-    from vxconf.workspace.task import Task
+    from vxconf.workspace.project import Task
 
 
 def as_dict(result: RunResult, *, task: str) -> dict[str, Any]:

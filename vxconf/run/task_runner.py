@@ -18,7 +18,7 @@ from sandbox.contract.errors import SandboxError
 from sandbox.contract.results import RunRefusal, RunResult, refusals_of
 from sandbox.session.server import READY_SECONDS, NotReady, Ready
 from vxconf.run import unsandboxed
-from vxconf.workspace.task import Refused
+from vxconf.workspace.project import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vxconf.diagnostics.diagnostic import Diagnostic
     from vxconf.resolve.task_model import Exec
     from vxconf.run.schedule import Step
-    from vxconf.workspace.task import Task
+    from vxconf.workspace.project import Task
 
 #: How a server that was told to stop may end, besides with 0.
 _STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGHUP)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from vxconf.resolve.task_model import Exec
-    from vxconf.workspace.task import Task
+    from vxconf.workspace.project import Task
 
 _GRACE = 5.0
 _NOT_STARTED, _TIMED_OUT = 125, 124

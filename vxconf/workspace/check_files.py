@@ -6,8 +6,8 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from vxconf.diagnostics.diagnostic import Diagnostic, Severity, dotted, in_order
-from vxconf.workspace.load_file import START, whole_file
-from vxconf.workspace.projects import TooManyDirectories
+from vxconf.workspace.find_projects import TooManyDirectories
+from vxconf.workspace.load_file import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -16,17 +16,16 @@ if TYPE_CHECKING:
     from vxconf.diagnostics.diagnostic import Place
     from vxconf.document.document import Document
     from vxconf.resolve.task_model import FieldPath, SandboxModel, TaskModel
+    from vxconf.workspace.project import EnclosingWorkspace, Project, Task
     from vxconf.workspace.references import Unknown
-    from vxconf.workspace.task import Task
-    from vxconf.workspace.workspace import Project, Workspace
 
 #: What `--platform all` stands for.
 PLATFORMS: tuple[Platform, ...] = ("linux", "macos")
 
 
-def check_workspace(workspace: Workspace, platforms: Iterable[Platform] = PLATFORMS) -> tuple[Diagnostic, ...]:
+def check_workspace(workspace: EnclosingWorkspace, platforms: Iterable[Platform] = PLATFORMS) -> tuple[Diagnostic, ...]:
     """Every problem of a workspace: its own, then file by file."""
-    found = list(workspace_diagnostics(workspace))
+    found = list(workspace.problems)
     try:
         projects = workspace.projects
     except TooManyDirectories:
@@ -63,7 +62,7 @@ def check_project(project: Project, platforms: Iterable[Platform] = PLATFORMS) -
     return in_order(found)
 
 
-def workspace_diagnostics(workspace: Workspace) -> tuple[Diagnostic, ...]:
+def workspace_diagnostics(workspace: EnclosingWorkspace) -> tuple[Diagnostic, ...]:
     """What is wrong with the workspace as a whole."""
     root, members = workspace.chosen_by, workspace.index.members
     file = workspace.name_of(root.marker)
@@ -84,24 +83,6 @@ def workspace_diagnostics(workspace: Workspace) -> tuple[Diagnostic, ...]:
     return ()
 
 
-def unsandboxed(task: Task) -> Diagnostic:
-    """The refusal to resolve a task that has no block."""
-    loaded = task.project.loaded
-    file = loaded.file if loaded is not None else task.project.title
-    place = START
-    if loaded is not None and loaded.document is not None:
-        place = _locate(loaded.document, ("tasks", task.name))
-    return Diagnostic(
-        code="VX104",
-        severity=Severity.ERROR,
-        file=file,
-        place=place,
-        path=dotted(("tasks", task.name)),
-        message=f'task "{task.name}" has no sandbox block to resolve',
-        help="add exec.sandbox to it; an empty table is the baseline",
-    )
-
-
 def softened(diagnostic: Diagnostic) -> Diagnostic:
     """A diagnostic as a check tells it: what is valid and only not enforced yet is no fault of the file."""
     from vxconf.resolve.judge_block import not_yet
@@ -109,7 +90,7 @@ def softened(diagnostic: Diagnostic) -> Diagnostic:
     return dataclasses.replace(diagnostic, severity=Severity.WARNING) if not_yet(diagnostic) else diagnostic
 
 
-def _unusable(workspace: Workspace) -> bool:
+def _unusable(workspace: EnclosingWorkspace) -> bool:
     """Whether no block of the workspace can be judged; told once, for the workspace."""
     return bool(workspace.chosen_by.problem)
 
@@ -155,7 +136,7 @@ def _block(task: Task, block: SandboxModel, document: Document, platforms: Itera
         )
 
 
-def _is_made(workspace: Workspace, path: str) -> bool:
+def _is_made(workspace: EnclosingWorkspace, path: str) -> bool:
     """Whether a task of the project a path is in may write it, or names it as an output."""
     from sandbox.base import paths
 
@@ -166,20 +147,6 @@ def _is_made(workspace: Workspace, path: str) -> bool:
     return path in above or path in places or any(holder in places for holder in paths.parents(path))
 
 
-def places_made(project: Project) -> Iterator[str]:
-    """Where each grant to write and each output pattern of a project begins, canonical or as it is spelled."""
-    from sandbox.base import globs, paths
-
-    directory = project.directory
-    for task in project.tasks:
-        judged, model = task.judged("linux"), task.model
-        written = judged.resolution.config.allow_write if judged is not None else ()
-        cache = model.cache if model is not None else None
-        made = [paths.join(globs.escape(directory), glob) for glob in (cache.output_files if cache is not None else ())]
-        for grant in map(globs.collapse, (*written, *made)):
-            yield globs.literal_base(grant) if globs.has_wildcard(grant) else globs.unescape(grant).rstrip("/") or "/"
-
-
 def _has_grants(block: SandboxModel) -> bool:
     return bool(block.read or block.write)
 
@@ -188,7 +155,7 @@ def _has_endpoints(block: SandboxModel) -> bool:
     return bool(block.network or block.deny_network or block.unix_sockets)
 
 
-def listed(workspace: Workspace) -> tuple[str, ...] | None:
+def listed(workspace: EnclosingWorkspace) -> tuple[str, ...] | None:
     """The hosts the tasks of a workspace list, each once; `None` for a workspace too large to be searched."""
     try:
         tasks = workspace.tasks
@@ -210,7 +177,7 @@ def _references(task: Task, model: TaskModel, document: Document) -> Iterator[Di
         if "#" not in reference:
             continue
         try:
-            other = task.project.workspace.asked(reference)
+            other = task.project.workspace.possible_task(reference)
             if other.project.task(other.name) is not None:
                 continue
             message = "the file that would have this task is refused"
@@ -235,7 +202,7 @@ def _meant(fault: Unknown) -> str:
     return f"did you mean {' or '.join(fault.near)}?" if fault.near else "check the spelling"
 
 
-def _workspace_file(workspace: Workspace, file: str) -> tuple[Diagnostic, ...]:
+def _workspace_file(workspace: EnclosingWorkspace, file: str) -> tuple[Diagnostic, ...]:
     from vxconf.validate.validate import validate_workspace
     from vxconf.workspace.load_file import read_document
 

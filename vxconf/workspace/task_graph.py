@@ -1,7 +1,7 @@
-"""Which tasks a task's cache key folds: those its `dependsOn` and `cache.inputs.tasks` lead to.
+"""The graph of a workspace's tasks: which tasks run before a task, and which of them its cache key folds.
 
-A group is passed through, having no key of its own. A task without a cache has none either: nothing answers for what
-its project holds, and what it depends on is not folded through it.
+`dependsOn` and `cache.inputs.tasks` are the edges. A group has no cache key, and a key folds what the group names. A
+task without a cache has no key either: a key stops there and folds neither that task nor what it depends on.
 """
 
 from __future__ import annotations
@@ -9,26 +9,42 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from vxconf.workspace.find_projects import TooManyDirectories
 from vxconf.workspace.manifests import dependencies, python_name
-from vxconf.workspace.projects import TooManyDirectories
 from vxconf.workspace.references import Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from vxconf.resolve.judge_block import Folded
     from vxconf.resolve.task_model import TaskModel
-    from vxconf.workspace.task import Task
-    from vxconf.workspace.workspace import Project, Workspace
+    from vxconf.workspace.project import EnclosingWorkspace, Project, Task
 
 
 class TaskGraph:
     """The tasks of one workspace and what they refer to; manifests are read when a `^` is met."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: EnclosingWorkspace) -> None:
         self._workspace = workspace
         self._direct: dict[str, tuple[Project, ...]] = {}
 
-    def folded(self, task: Task) -> tuple[Task, ...]:
+    def folded(self, task: Task) -> Folded:
+        """What the cache key of a task folds of other tasks."""
+        from sandbox.request.task_outputs import Declared, anchored
+        from vxconf.resolve.judge_block import Folded
+
+        return Folded(
+            keyed=self.keyed(task),
+            made=tuple((other.project.directory, other.output_files) for other in self.folded_tasks(task)),
+            declared=Declared(
+                own=anchored(task.project.directory, task.output_files),
+                upstream=tuple(
+                    (one.id, anchored(one.project.directory, one.output_files)) for one in self.upstream(task)
+                ),
+            ),
+        )
+
+    def folded_tasks(self, task: Task) -> tuple[Task, ...]:
         """Every task with a cache that the key of this one folds, nearest first; nothing for one without a cache."""
         if task.model is None or task.model.cache is None:
             return ()
@@ -63,7 +79,7 @@ class TaskGraph:
         model = task.model
         if model is None or model.cache is None or (model.exec is not None and model.exec.persistent is not None):
             return None
-        return frozenset(other.project.directory for other in self.folded(task))
+        return frozenset(other.project.directory for other in self.folded_tasks(task))
 
     def references(self, task: Task) -> Iterator[Task]:
         """The tasks a task names, in file order; a name nobody has is left out, and a check says so.
@@ -80,16 +96,16 @@ class TaskGraph:
     def _named(self, task: Task, reference: str) -> Iterator[Task]:
         if reference.startswith("^"):
             for project in self.packages(task.project):
-                found = project.asked(reference[1:])
+                found = project.possible_task(reference[1:])
                 if found is not None:
                     yield found
         elif "#" in reference:
             try:
-                yield self._workspace.asked(reference)
+                yield self._workspace.possible_task(reference)
             except Unknown:
                 # the name of a project may stand in a file that cannot be read
                 name = reference.rpartition("#")[2]
-                yield from filter(None, (project.asked(name) for project in self._workspace.unreadable))
+                yield from filter(None, (project.possible_task(name) for project in self._workspace.unreadable))
             except TooManyDirectories:
                 return
         else:

@@ -11,13 +11,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sandbox.base import paths
 from sandbox.machine.ask_facts import Snapshot, home_directory, host_facts
-from vxconf.workspace.load_file import Known, LoadedFile, config_file, load_file, unloaded
-from vxconf.workspace.projects import ProjectFinder
+from vxconf.workspace.find_projects import ProjectFinder
+from vxconf.workspace.project import Project, Refused, Task
 from vxconf.workspace.references import Unknown, nearest, split
 from vxconf.workspace.root import Root, RootFinder
-from vxconf.workspace.task import Refused, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +23,8 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import HostFacts
     from sandbox.contract.config import Platform
     from vxconf.diagnostics.diagnostic import Diagnostic
-    from vxconf.resolve.judge_block import BlockSetting
-    from vxconf.resolve.task_model import TaskModel
+    from vxconf.resolve.judge_block import Folded
+    from vxconf.workspace.load_file import Known
     from vxconf.workspace.task_graph import TaskGraph
 
 
@@ -128,6 +126,17 @@ class Workspace:
 
         return TaskGraph(self)
 
+    def folded(self, task: Task) -> Folded:
+        """What the cache key of a task folds of other tasks."""
+        return self.graph.folded(task)
+
+    @cached_property
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """The faults of the workspace as a whole, which are no one file's."""
+        from vxconf.workspace.check_files import workspace_diagnostics
+
+        return workspace_diagnostics(self)
+
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What `check` finds in the whole workspace, file by file."""
@@ -173,12 +182,12 @@ class Workspace:
             Unknown: there is no such project or task; the message suggests the nearest.
             Refused: the file that would have it cannot be read; its diagnostics.
         """
-        found = self.asked(reference)
+        found = self.possible_task(reference)
         if found.project.task(found.name) is None:
             raise Refused(tuple(d for d in found.project.diagnostics if d.is_error))
         return found
 
-    def asked(self, reference: str) -> Task:
+    def possible_task(self, reference: str) -> Task:
         """As `task`; where the file cannot be read, a task without a model that is refused for what is wrong with it.
 
         Raises:
@@ -194,7 +203,7 @@ class Workspace:
                 known = [task.id for task in self.tasks if task.name in {name, *near}][:3]
                 raise Unknown(f'no task "{name}": {self._here} is in no project', tuple(known))
             project = self.project_at(directory)
-        task = project.asked(name)
+        task = project.possible_task(name)
         if task is not None:
             return task
         raise Unknown(f'no task "{name}" in {project.title}', self._near(project, name))
@@ -207,103 +216,3 @@ class Workspace:
 
     def _relative(self, path: str) -> str:
         return os.path.relpath(path, self.root) if path.startswith(self.root + "/") else path
-
-
-class Project:
-    """A directory with tasks, or one the workspace names."""
-
-    def __init__(self, workspace: Workspace, directory: str) -> None:
-        """Takes a canonical directory of the workspace."""
-        self.workspace = workspace
-        self.directory = directory
-        self._settings: dict[Platform, BlockSetting] = {}
-
-    def __repr__(self) -> str:
-        return f"Project({self.relative!r})"
-
-    @property
-    def relative(self) -> str:
-        """The directory from the workspace root, `.` for the root itself."""
-        return os.path.relpath(self.directory, self.workspace.root)
-
-    @property
-    def title(self) -> str:
-        """How a sentence names it."""
-        return self.directory if self.relative == "." else self.relative
-
-    @cached_property
-    def loaded(self) -> LoadedFile | None:
-        """Its task file; `None` when it has none."""
-        found = config_file(self.directory, self.workspace.name_of)
-        if found is None:
-            return None
-        if isinstance(found, str):
-            return load_file(found, file=self.workspace.name_of(found), known=self.workspace.known)
-        return unloaded(os.path.join(self.directory, "vx.json"), found)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names it goes by: its task file's, `package.json`'s, `pyproject.toml`'s."""
-        from vxconf.workspace.manifests import names
-
-        own = self.loaded.model.name if self.loaded is not None else None
-        return tuple(dict.fromkeys(name for name in (own, *names(self.directory)) if name))
-
-    @cached_property
-    def tasks(self) -> tuple[Task, ...]:
-        """Its tasks by name, those with mistakes too."""
-        if self.loaded is None:
-            return ()
-        return tuple(Task(self, name) for name in sorted(self.loaded.task_names))
-
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What is wrong with the text of its file."""
-        return self.loaded.diagnostics if self.loaded is not None else ()
-
-    def task(self, name: str) -> Task | None:
-        """Its task of that name."""
-        return self._by_name.get(name)
-
-    def asked(self, name: str) -> Task | None:
-        """Its task of that name, or one that is refused where its file may hide it."""
-        hidden = self.loaded is not None and self.loaded.hides_tasks
-        return self.task(name) or (Task(self, name) if hidden else None)
-
-    @cached_property
-    def _by_name(self) -> dict[str, Task]:
-        return {task.name: task for task in self.tasks}
-
-    @cached_property
-    def models(self) -> dict[str, TaskModel]:
-        """What its file says of each task without a mistake."""
-        return {model.name: model for model in self.loaded.model.tasks} if self.loaded is not None else {}
-
-    @cached_property
-    def made(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The places its tasks write or name as outputs, and the directories those are in."""
-        from vxconf.workspace.check_files import places_made
-
-        places = frozenset(places_made(self))
-        return places, frozenset(above for place in places for above in paths.parents(place))
-
-    def setting(self, platform: Platform) -> BlockSetting:
-        """What its blocks are judged against.
-
-        Raises:
-            TooManyDirectories: the project is too large to be searched for others in it.
-        """
-        from vxconf.resolve.judge_block import BlockSetting
-
-        if platform not in self._settings:
-            workspace = self.workspace
-            self._settings[platform] = BlockSetting(
-                platform=platform,
-                workspace=workspace.root,
-                project=self.directory,
-                projects=workspace.index,
-                cache_dir=workspace.cache_dir,
-                files=workspace.files,
-                facts=workspace.facts_on(platform),
-            )
-        return self._settings[platform]

@@ -11,9 +11,10 @@ from sandbox.machine.ask_facts import home_directory
 from vxconf.cli.console import FOUND, OK, UsageError, err, is_coloured, out
 from vxconf.cli.workers import shared
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity
-from vxconf.workspace.check_files import PLATFORMS, check_project, workspace_diagnostics
+from vxconf.workspace.check_files import PLATFORMS, check_project
+from vxconf.workspace.find_projects import TooManyDirectories
 from vxconf.workspace.load_file import load_file, load_text, whole_file
-from vxconf.workspace.projects import TooManyDirectories
+from vxconf.workspace.project import Project
 from vxconf.workspace.root import CONFIG_NAMES, RootFinder, has_config
 from vxconf.workspace.workspace import Workspace
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from sandbox.contract.config import Platform
     from vxconf.cli.arguments import Arguments
     from vxconf.workspace.load_file import LoadedFile
-    from vxconf.workspace.workspace import Project
 
 
 def main(arguments: Arguments) -> int:
@@ -159,7 +159,7 @@ class CheckCommand:
             return None
         self._seen.add(absolute)
         # an own one, so that a file under another name does not become the directory's
-        return _fresh(self._workspace(directory), directory)
+        return Project(self._workspace(directory), directory)
 
     def _workspace(self, directory: str) -> Workspace:
         root = self._finder.find(directory)
@@ -170,7 +170,7 @@ class CheckCommand:
         return workspace
 
     def _report(self, workspace: Workspace) -> None:
-        for diagnostic in workspace_diagnostics(workspace):
+        for diagnostic in workspace.problems:
             self._order.append(diagnostic)
             marker = workspace.chosen_by.marker
             if os.path.isfile(marker):
@@ -192,12 +192,6 @@ def _standard_input() -> bytes:
         return sys.stdin.buffer.read()
     except OSError as fault:
         raise UsageError(f"standard input cannot be read: {(fault.strerror or str(fault)).lower()}") from None
-
-
-def _fresh(workspace: Workspace, directory: str) -> Project:
-    from vxconf.workspace.workspace import Project
-
-    return Project(workspace, directory)
 
 
 def _plain(one: Diagnostic) -> _Plain:

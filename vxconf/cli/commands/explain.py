@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vxconf.explain.explain_grants import Explained
     from vxconf.explain.explain_macos import ExplainedMac
     from vxconf.resolve.judge_block import JudgedBlock
-    from vxconf.workspace.task import Task
+    from vxconf.workspace.project import Task
 
 _HOST = re.compile(r"(?:\*\.)?[\w-]+(?:\.[\w-]+)+(?::\d+)?|localhost(?::\d+)?|\[[0-9a-fA-F:.]+\](?::\d+)?|[\w.-]+:\d+")
 

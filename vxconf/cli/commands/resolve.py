@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from sandbox.wire.config_json import to_json
 from vxconf.cli.console import FOUND, OK, err, is_coloured, out
 from vxconf.cli.find_task import find_task, rendered
-from vxconf.workspace.task import Refused
+from vxconf.workspace.project import Refused
 
 if TYPE_CHECKING:
     from sandbox.contract.config import Platform

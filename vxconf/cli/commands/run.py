@@ -14,14 +14,14 @@ from vxconf.cli.console import NOT_RUN, UsageError, err, is_coloured, out
 from vxconf.cli.find_task import find_task, rendered
 from vxconf.cli.signals import forwarded
 from vxconf.run.report import as_dict, block_refusal, engine_refusal, report
-from vxconf.workspace.task import Refused
+from vxconf.workspace.project import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vxconf.cli.arguments import Arguments
     from vxconf.resolve.task_model import Exec
-    from vxconf.workspace.task import Task
+    from vxconf.workspace.project import Task
 
 
 def main(arguments: Arguments) -> int:

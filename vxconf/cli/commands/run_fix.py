@@ -11,7 +11,7 @@ from vxconf.run.report import as_dict, changed, report
 
 if TYPE_CHECKING:
     from sandbox.contract.results import RunResult
-    from vxconf.workspace.task import Task
+    from vxconf.workspace.project import Task
 
 
 def written(task: Task, result: RunResult, *, as_json: bool) -> None:

@@ -16,9 +16,9 @@ from vxconf.diagnostics.render import printable
 from vxconf.run.report import as_dict, block_refusal, report
 from vxconf.run.schedule import Cycle, Step, schedule
 from vxconf.run.task_runner import EndedTask, TaskRunner
-from vxconf.workspace.projects import TooManyDirectories
+from vxconf.workspace.find_projects import TooManyDirectories
+from vxconf.workspace.project import Task
 from vxconf.workspace.references import Unknown, nearest
-from vxconf.workspace.task import Task
 
 if TYPE_CHECKING:
     from sandbox.contract.results import RunResult

@@ -131,9 +131,9 @@ def test_marks_and_line_ends_are_no_problem(workspace_factory: Factory, text: by
 def test_a_file_that_goes_away_after_it_was_found_is_a_problem(root: Path) -> None:
     program = (
         "import os, sys\nfrom vxconf.cli.commands import check\nfrom vxconf.__main__ import main\n"
-        "finish = check.Checker.finish\n"
+        "finish = check.CheckCommand.finish\n"
         "def gone(self):\n    os.unlink('good/vx.toml')\n    finish(self)\n"
-        "check.Checker.finish = gone\n"
+        "check.CheckCommand.finish = gone\n"
         "sys.exit(main(['check', 'good/vx.toml']))\n"
     )
     done = subprocess.run(

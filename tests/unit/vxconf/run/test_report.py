@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import Tree
-    from vxconf.workspace.task import Task
+    from vxconf.workspace.project import Task
 
     Factory = Callable[[Tree], Path]
 

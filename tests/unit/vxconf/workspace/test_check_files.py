@@ -10,7 +10,7 @@ import pytest
 
 import vxconf
 from tests.conftest import Link, Tree, make_tree
-from vxconf.workspace.check_files import check_project, workspace_diagnostics
+from vxconf.workspace.check_files import check_project
 
 if TYPE_CHECKING:
     from vxconf.diagnostics.diagnostic import Diagnostic
@@ -226,7 +226,7 @@ def test_both_formats_in_one_directory_are_refused_and_neither_is_read(workspace
 
 def test_a_broken_workspace_file_is_told_at_its_place(workspace_factory: Factory) -> None:
     root = workspace_factory({".vx/workspace.toml": '\nproject = ["a"]\n'})
-    (found,) = workspace_diagnostics(vxconf.load(str(root)))
+    (found,) = vxconf.load(str(root)).problems
     assert (found.code, found.file, found.place.line, found.place.column) == ("VX101", ".vx/workspace.toml", 2, 1)
     assert "projects" in found.help
 

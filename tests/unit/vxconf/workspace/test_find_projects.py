@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import Link, Tree, make_tree
+from vxconf.workspace.find_projects import ProjectFinder, TooManyDirectories
 from vxconf.workspace.members import members
-from vxconf.workspace.projects import ProjectFinder, TooManyDirectories
 from vxconf.workspace.root import RootFinder
 
 if TYPE_CHECKING:
