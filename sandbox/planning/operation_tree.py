@@ -165,6 +165,9 @@ class Tree:
             Refusal: a pattern reaches into readable directories of too many entries.
         """
         self._granted = GrantedNames(self._served, executed=executed)
+        if self._root.hide is not None and self._root.read is not None:
+            # to cover the root and show it whole again comes to showing it
+            self._root.hide, self._root.always, origin = None, False, self._root.read
         makes = (self._makes[path] for path in sorted(self._makes, key=paths.parts))
         shown = () if self._root.hide == "content" else (ReadOnlyRoot(path="/", origin=origin),)
         return (*makes, *shown, *self._lay(origin))

@@ -67,6 +67,9 @@ def content_of(task: LayoutStep) -> tuple[Reach, Origin]:
         content, origin = Reach.WRITE, node.write
     elif node.read is not None and content is Reach.HIDDEN:
         content, origin = Reach.READ, node.read
+    if node.fresh and task.laid is Reach.HIDDEN:
+        # the host's own is nobody's to grant
+        content, origin = Reach.HIDDEN, task.origin
     if node.pinned is not None and content is Reach.WRITE:
         content, origin = Reach.READ, node.pinned
     return content, origin

@@ -45,6 +45,17 @@ def test_a_grant_outside_the_workspace_opens_a_path_in_it(shop: Workspace) -> No
     assert shop.run("cat ../../../other/beside", **HERMETIC).stdout == b""
 
 
+@pytest.mark.parametrize(
+    ("read", "shown"), [(["/"], "/mnt\n"), (["/*"], "/mnt\n"), (["/dev/"], ""), (["/proc/", "/dev"], "")]
+)
+def test_a_grant_of_all_there_is_leaves_the_sandbox_its_own_devices_and_processes(
+    shop: Workspace, read: list[str], shown: str
+) -> None:
+    looks = "ls /dev; ls /proc | grep -v '[0-9]'; echo x > /dev/null"
+    assert shop.passes(looks, read=read, **HERMETIC) == shop.passes(looks, **HERMETIC)
+    assert shop.passes("ls -d /mnt || true", read=read, **HERMETIC) == shown
+
+
 def test_a_credential_store_under_a_granted_home_stays_closed(shop: Workspace) -> None:
     make_tree(shop.home, {".npmrc": "secret\n", "plain": "p\n"})
     result = shop.run("cat ~/plain; cat ~/.npmrc", read=["~"], **HERMETIC)

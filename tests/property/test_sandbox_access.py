@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kernel
 
+#: What the program adds to a name, or makes in a directory.
+_BESIDE = ".probe-beside"
 _WRITABLE = (Reach.WRITE, Reach.NAME)
 _PROGRAM = Path(inside.__file__).resolve()
 _PROGRAMS = (os.path.realpath(sys.base_prefix), str(_PROGRAM.parent))
@@ -51,7 +53,7 @@ def session() -> Iterator[Session]:
 class _Expected:
     """What a plan says of one path, with the host for what a visible place holds."""
 
-    def __init__(self, plan: Plan, path: str, host: dict[str, Any], *, base: str) -> None:
+    def __init__(self, plan: Plan, path: str, host: dict[str, Any], *, base: str, traced: bool) -> None:
         self._plan = plan
         self._base = base
         self._path = path
@@ -64,6 +66,11 @@ class _Expected:
         head, _, tail = path.rpartition("/")
         if tail not in {"", ".", ".."} and plan.access(head or "/", self._files) is not Reach.HIDDEN:
             self.name = os.path.join(os.path.realpath(head or "/"), tail)
+        within = os.path.join(self.real, _BESIDE)
+        changed = {"write": self.real, "create in": within, "mkdir in": within}
+        changed |= dict.fromkeys(("create", "rename", "unlink"), self.name)
+        #: What strace only hears of: a change that no mount keeps the task from, and where it is made.
+        self._told = {what: place for what, place in changed.items() if traced and self._is_open_for_its_name(place)}
 
     def wrong(self, found: dict[str, Any]) -> list[str]:
         """Every difference, as a line for people."""
@@ -82,12 +89,29 @@ class _Expected:
         return [f"{self._path!r} ({self.reach.value}; name {self.name!r}): {line}" for line in lines]
 
     def _fits(self, wanted: dict[str, Any], found: dict[str, Any], name: str) -> bool:
+        if name in self._told:
+            return True
         # which errno a refusal has is the kernel's choice among several that are true at once
         if wanted[name] is None:  # a directory on the way to names may have to be copied
             return True
         if wanted[name] == "refused":
             return isinstance(found[name], str)
         return bool(wanted[name] == found[name])
+
+    def untold(self, found: dict[str, Any], told: set[str]) -> list[str]:
+        """What was done though no task may, and is no violation either."""
+        done = {what: place for what, place in self._told.items() if not isinstance(found[what], str)}
+        return [
+            f"{self._path!r}: nobody told of {what} at {place!r}" for what, place in done.items() if place not in told
+        ]
+
+    def _is_open_for_its_name(self, place: str) -> bool:
+        """Whether a path is protected for its name and lies in what the mounts let be written."""
+        if not place:
+            return False
+        decided = self._plan.decided_by(place)
+        named = self._plan.executed.protects(place) or os.path.basename(place).lower() in CARRIERS
+        return named and isinstance(decided, Bind) and decided.writable and decided.path != place
 
     def _reads(self) -> dict[str, Any]:
         host = self._host
@@ -130,7 +154,7 @@ class _Expected:
         stages = shown and (
             plan.stages(self.real) or (plan.granted.stages(self.real) and plan.is_way(self.real, self._files))
         )
-        within = os.path.join(self.real, ".probe-beside")
+        within = os.path.join(self.real, _BESIDE)
         stages = stages and not plan.executed.protects(within)
         leads = shown and not writable and plan.leads(within) and not plan.executed.protects(within)
         beside = bool(self.name) and plan.beside(self.name) and not self._is_shown(self.name)
@@ -153,7 +177,7 @@ class _Expected:
             "create in": given((writable and directory) or stages),
             "mkdir in": given((writable and directory) or stages or leads),
             "create": given(not (carrier or protected) and ((own and not there and parent) or beside)),
-            "rename": None if directory and plan.leads(f"{self.name}.probe-beside") else given(movable and not carrier),
+            "rename": None if directory and plan.leads(f"{self.name}{_BESIDE}") else given(movable and not carrier),
             "unlink": given(movable and (link or empty)),
         }
 
@@ -208,8 +232,16 @@ def test_a_task_finds_what_the_plan_says(session: Session, observer: str, world:
             asked = [p for p in asked if real[p] != base and not paths.at_or_under(real[p], f"{base}/tmp")]
         result, found = _run(session, made, asked, observer)
         assert (result.observer, result.trace) == (observer, "complete"), result.trace_reason
-        expected = [_Expected(plan, path, inside.found_at(path, inside.READS), base=base) for path in asked]
-        wrong = [line for one, there in zip(expected, found, strict=True) for line in one.wrong(there)]
+        traced = observer == "strace"
+        expected = [
+            _Expected(plan, path, inside.found_at(path, inside.READS), base=base, traced=traced) for path in asked
+        ]
+        told = {violation.path for violation in result.violations}
+        wrong = [
+            line
+            for one, there in zip(expected, found, strict=True)
+            for line in (*one.untold(there, told), *one.wrong(there))
+        ]
         assert not wrong, "\n".join(wrong)
         for reach in {one.reach for one in expected}:
             event(f"some {reach.value}")
