@@ -30,6 +30,9 @@ class Reachable(Protocol):
     def reach(self, real: str) -> Reach:
         """What the task can do with a path that has no link left."""
 
+    def could_be_read(self, real: str) -> bool:
+        """Whether a path where nothing is would be readable."""
+
     def beside(self, real: str) -> bool:
         """Whether what the task makes at a path is kept apart from the host, and goes with the run."""
 

@@ -93,6 +93,10 @@ class _Unplanned:
 
     operations: tuple[Operation, ...] = ()
 
+    def could_be_read(self, _real: str) -> bool:
+        """Nothing is known of what is not there."""
+        return False
+
     def reach(self, _real: str) -> Reach:
         return Reach.HIDDEN
 

@@ -73,7 +73,7 @@ class Judge:
             return None
         if access.intent is Intent.REMOVE and access.path in self._mounted:
             self.seen.removed.append(access.path)
-        kind = denied(access, boundary.plan.reach(access.path))
+        kind = denied(access, self._reach(access))
         # a call the observer itself refused, whatever the mounts would have answered
         executed = access.refused or (kind == "write" and boundary.executed(access.path))
         kind = "write" if executed else kind
@@ -94,6 +94,13 @@ class Judge:
         self._reported.add(report)
         self.seen.counted.append(Denied(access, kind))
         return self._violation(access, kind)
+
+    def _reach(self, access: Access) -> Reach:
+        """What the task can do with what an access names, or could if it were there."""
+        plan = self._boundary.plan
+        found = plan.reach(access.path)
+        missing = found is Reach.HIDDEN and not access.exists and plan.could_be_read(access.path)
+        return Reach.READ if missing else found
 
     def _past(self, found: Denied) -> None:
         """Keep a denial outside the project for the notes."""

@@ -261,7 +261,8 @@ class Tree:
         self, task: LayoutStep, placed: list[Operation], reason: Origin
     ) -> tuple[list[Operation], list[LayoutStep]]:
         path, children = task.path, task.node.children
-        placed.append(Held(path=path, origin=reason, directory=True, writable=True))
+        without = None if task.content is Reach.HIDDEN else _hidden_in(task.node)
+        placed.append(Held(path=path, origin=reason, directory=True, writable=True, readable_without=without))
         content, origin, entries = task.content, task.origin, set(self._files.entries(path))
         below = [
             LayoutStep(
@@ -328,9 +329,8 @@ class Tree:
             entries = self._files.entries(path)
             self._count(path, len(entries))
             names |= set(entries)
-            if not placed:
-                way = Way if task.laid is Reach.HIDDEN else Cover
-                placed.append(way(path=path, origin=origin))
+            way = Way if task.laid is Reach.HIDDEN and not placed else Cover
+            placed = [way(path=path, origin=placed[0].origin if placed else origin, readable_without=_hidden_in(node))]
         elif task.laid is not task.content or (task.held and writable):
             placed.append(Bind(path=path, origin=origin, directory=True, writable=writable))
         elif writable and node.holds is not None:
@@ -378,3 +378,8 @@ class Tree:
                 code=refusal_codes.TOO_MUCH,
                 hint=self._instead[names] or "start the pattern in a deeper directory",
             )
+
+
+def _hidden_in(node: MarkedPath) -> tuple[str, ...]:
+    """The names directly in a readable directory that are hidden, whether they are there or not."""
+    return tuple(sorted(name for name, child in node.children.items() if child.hide is not None and not child.granted))

@@ -69,7 +69,13 @@ class Cover(Operation):
     """Hide a directory's content: only what later operations place in it exists.
 
     The directory exists on the host, or is placed in a cover above it by being named here.
+
+    Attributes:
+        readable_without: set where a grant lets the whole directory be read and its entries are placed one by one: the
+            names in it that stay hidden. Any other name that is not there is one the task may look for.
     """
+
+    readable_without: tuple[str, ...] | None = None
 
     def describe(self) -> str:
         return f"cover {shown(self.path)}: only what is placed in it exists"
@@ -77,7 +83,13 @@ class Cover(Operation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way(Operation):
-    """A directory inside a cover that leads to something placed."""
+    """A directory inside a cover that leads to something placed.
+
+    Attributes:
+        readable_without: as for `Cover`.
+    """
+
+    readable_without: tuple[str, ...] | None = None
 
     def describe(self) -> str:
         return f"show directory {shown(self.path)} with only what is placed in it"
@@ -148,7 +160,12 @@ class Held(Bind):
 
     Whatever else is in it at the start is placed by a later operation. What comes to be there later is hidden, but for
     what the task makes: no mount keeps that, an observer answers for it at the call.
+
+    Attributes:
+        readable_without: as for `Cover`.
     """
+
+    readable_without: tuple[str, ...] | None = None
 
     def describe(self) -> str:
         return f"bind directory {shown(self.path)} writable for the names granted in it, and hold what else is there"

@@ -120,6 +120,18 @@ class Plan:
             case _:
                 return Reach.HIDDEN
 
+    def could_be_read(self, real: str) -> bool:
+        """Whether a path with no link left, where nothing is, would be readable: a grant covers the directory it is in.
+
+        What such a directory holds is placed one by one where names in it are granted or hidden, and what is not there
+        is placed by nothing.
+        """
+        operation = self.decided_by(real)
+        if not isinstance(operation, (Cover, Way, Held)) or operation.readable_without is None:
+            return False
+        below = paths.parts(real)[len(paths.parts(operation.path)) :]
+        return bool(below) and below[0] not in operation.readable_without
+
     def access(self, path: str, files: Files) -> Reach:
         """What the task can do with an absolute path as it spells it, links followed as the task would.
 
@@ -135,7 +147,7 @@ class Plan:
             here = paths.join(here, part)
             text = self.link_at(here, files)
             if text is None:
-                if self.reach(here) is Reach.HIDDEN and not self.is_way(here, files):
+                if self._shown(here, files) is Reach.HIDDEN:
                     return Reach.HIDDEN
                 continue
             hops += 1
@@ -143,8 +155,15 @@ class Plan:
                 return Reach.HIDDEN
             here = "/" if text.startswith("/") else paths.parent(here)
             todo.extend(paths.parts(text)[::-1])
-        found = self.reach(here)
-        return Reach.READ if found is Reach.HIDDEN and self.is_way(here, files) else found
+        return self._shown(here, files)
+
+    def _shown(self, real: str, files: Files) -> Reach:
+        """As `reach`, by what the host has there and further down."""
+        found = self.reach(real)
+        if found is not Reach.HIDDEN:
+            return found
+        missing = files.kind(real) is None and self.could_be_read(real)
+        return Reach.READ if missing or self.is_way(real, files) else found
 
     def is_way(self, real: str, files: Files) -> bool:
         """Whether a directory is shown because a name in it, or further down, matches a pattern."""

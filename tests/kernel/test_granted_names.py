@@ -95,6 +95,33 @@ def test_read_siblings_of_a_name_stay_readable_and_read_only(named: Workspace) -
     assert named.text("notes.md") == "notes\n"
 
 
+@pytest.mark.parametrize(
+    ("read", "write"),
+    [
+        (["lib"], ["lib/cart.py"]),
+        (["."], ["out.txt", "lib/*.tmp"]),
+        (["lib", "conf"], ["lib/made/*.js"]),
+    ],
+)
+def test_what_is_not_there_in_a_read_directory_may_be_looked_for_beside_a_name(
+    named: Workspace, read: list[str], write: list[str]
+) -> None:
+    look = "for name in lib/none lib/no/ne ./lib/../lib/.none; do cat $name; test -e $name; done 2>/dev/null; true"
+    named.passes(look, read=read, write=write)
+
+
+def test_what_is_not_there_beside_a_name_counts_where_nothing_may_be_read(named: Workspace) -> None:
+    result = named.run("cat none lib/none; true", read=["lib"], write=["out.txt", "lib/out.txt"])
+    assert violated(result, named.project) == [("read", "none")], shown(result)
+
+
+def test_a_wall_that_is_not_there_yet_stays_closed_beside_a_name(quick_mono: Workspace) -> None:
+    (quick_mono.root / ".vx/cache/entry").unlink()
+    (quick_mono.root / ".vx/cache").rmdir()
+    result = quick_mono.run("cat none .vx/cache/x; true", read=["."], write=["out.txt"])
+    assert violated(result, quick_mono.root) == [("read", ".vx/cache/x")], shown(result)
+
+
 def test_a_pattern_covers_what_is_there_and_what_is_made_during_the_run(named: Workspace) -> None:
     make_tree(named.project, {"gen/old.py": "old\n", "gen/keep.txt": "kept\n"})
     told = named.passes(

@@ -86,9 +86,9 @@ def cases(draw: st.DrawFn) -> Case:
     project = draw(st.sampled_from([WORKSPACE, f"{WORKSPACE}/a", f"{WORKSPACE}/a/b"]))
     if files.kind(project) is not Kind.DIRECTORY and not _add(files, project, Kind.DIRECTORY):
         project = WORKSPACE
-    for wall in draw(st.sets(st.sampled_from([".git/HEAD", ".vx/cache/x", ".vx/other"]))):
+    for wall in draw(st.lists(st.sampled_from([".git/HEAD", ".vx/cache/x", ".vx/other"]), unique=True)):
         _add(files, f"{WORKSPACE}/{wall}", Kind.FILE)
-    for store in draw(st.sets(st.sampled_from(STORES), max_size=4)):
+    for store in draw(st.lists(st.sampled_from(STORES), max_size=4, unique=True)):
         _add(files, f"{HOME}/{store}", draw(st.sampled_from([Kind.FILE, Kind.DIRECTORY])))
         if files.kind(f"{HOME}/{store}") is Kind.DIRECTORY:
             _add(files, f"{HOME}/{store}/inside", Kind.FILE)

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sandbox import Ignore, ResolvedSandboxConfig, RunResult, Session
@@ -128,6 +128,10 @@ def _told(result: RunResult) -> str:
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, read=GRANTS)
+# what is not there in a directory that is read is looked for again once a name in it is granted
+@example(steps=[("append", "b/deep/x", "fresh"), ("read", "b/deep/new", "fresh")], read=["b/deep/"])
+@example(steps=[("append", "a/two", "fresh"), ("read", "a/new", "fresh")], read=["a/"])
+@example(steps=[("rename", "a/one", "a/new"), ("read", "b/new.9f3a21.tmp", "fresh")], read=["a/", "b/deep/"])
 def test_a_fix_lets_the_attempt_pass_and_no_entry_of_it_can_be_left_out(
     world: World, steps: list[tuple[str, str, str]], read: list[str]
 ) -> None:

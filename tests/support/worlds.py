@@ -108,7 +108,7 @@ def worlds(draw: st.DrawFn) -> World:
     project = draw(st.sampled_from(PROJECTS))
     anywhere = _anchored(workspace, project)
     entries = draw(st.dictionaries(anywhere, _content, min_size=3, max_size=14))
-    for store in draw(st.sets(st.sampled_from(STORES), max_size=4)):
+    for store in draw(st.lists(st.sampled_from(STORES), max_size=4, unique=True)):
         entries[f"home/{store}"] = "file"
     if draw(st.booleans()):
         entries["home/.aws"] = f"-> @/{draw(st.sampled_from(['out', 'out/a', workspace, 'home/b']))}"

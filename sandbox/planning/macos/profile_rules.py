@@ -236,6 +236,10 @@ class MacPlan:
             return Reach.READ if self.executed.protects(real) else Reach.WRITE
         return Reach.READ if self.allows(LOOK, real, directory=directory) else Reach.HIDDEN
 
+    def could_be_read(self, _real: str) -> bool:
+        """False: a rule covers what is not there as well, and `reach` tells of it."""
+        return False
+
     def beside(self, _real: str) -> bool:
         """False: nothing is kept apart from the host."""
         return False
