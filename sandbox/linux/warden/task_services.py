@@ -1,0 +1,149 @@
+"""EFFECT: what answers one task while it runs: the request loop, the proxy, the tracer, and the recorder they share."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from sandbox.linux.kernel.descriptor_poll import DescriptorPoll
+from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
+from sandbox.linux.observe.recorder import Recorder
+from sandbox.linux.proxy.proxy_handle import ProxyHandle
+from sandbox.linux.warden.request_loop import RequestLoop
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Iterable
+
+    from sandbox.contract.results import Access
+    from sandbox.linux.kernel.wake import Wake
+    from sandbox.linux.messages import Spec
+    from sandbox.linux.observe.held_calls import HeldDirectories
+    from sandbox.linux.strace.strace_process import Tracer
+
+# strace writes line by line: what it writes within this time is read at once
+_REST_SECONDS = 0.002
+
+
+class TaskServices:
+    """Everything outside of a sandbox that serves the task in it.
+
+    Args:
+        inside: a process in the task's namespaces, as the host numbers it.
+        wake: ends the poll from another thread.
+        published: listeners of the host's that lead to the task's own servers.
+        datagrams: whether a standard stream is an AF_UNIX datagram socket.
+
+    Attributes:
+        poll: the descriptors the warden waits for.
+        recorder: what the task did, as far as it was seen.
+        proxy: the warden's side of the task's proxy.
+        requests: answers the mask's requests and the filter's notifications.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        inside: int,
+        wake: Wake,
+        *,
+        published: Iterable[socket.socket],
+        datagrams: bool,
+    ) -> None:
+        self._spec = spec
+        self._inside = inside
+        self._held = _held_directories(spec)
+        self._tracer: Tracer | None = None
+        self.poll = DescriptorPoll()
+        self.recorder = Recorder(
+            ARCHITECTURES[os.uname().machine],
+            served=spec.granted.served if self._held is None else self._held.served,
+            executed=spec.executed,
+            holding=self._held,
+        )
+        self.proxy = ProxyHandle(
+            spec.network, inside, self.recorder, watch=self.poll.watch, unwatch=self.poll.unwatch, wake=wake.ring
+        )
+        self.proxy.take([listener.detach() for listener in published])
+        self.requests = RequestLoop(
+            spec.operations if spec.held is None else (),
+            spec.boundary,
+            self.recorder,
+            granted=spec.granted,
+            staging=spec.staging,
+            executed=spec.executed,
+            wake=wake.ring,
+            network=spec.network,
+            front=self.proxy,
+            datagrams=datagrams,
+        )
+
+    def wait(self, seconds: float | None) -> bool:
+        """Serve what comes within some seconds, `None` for as long as it takes; false where nothing did."""
+        served = self.poll.wait(seconds)
+        self.proxy.ask()
+        return served
+
+    def serve(self, descriptor: int, lost: Callable[[int], None]) -> None:
+        """Answer what a task asks through the mask's or the listener's descriptor; `lost` hears that it was closed."""
+
+        def ready(event: int) -> None:
+            if not self.requests.serve(descriptor, event):
+                self.poll.unwatch(descriptor)
+                lost(descriptor)
+
+        self.poll.watch(descriptor, ready)
+
+    def new_accesses(self) -> tuple[Access, ...]:
+        """The accesses recorded since the last call."""
+        return self.recorder.drain()
+
+    def missed(self, why: str) -> None:
+        """Say why not all was seen; the first reason counts."""
+        self.recorder.incomplete = self.recorder.incomplete or why
+
+    def prepare_trace(self) -> None:
+        """Make the tracer of a task that strace observes, while its namespaces can still be opened."""
+        from sandbox.linux.connect.reported_dials import ReportedDials
+        from sandbox.linux.strace.strace_process import Tracer
+
+        spec = self._spec
+        outbound = ReportedDials(spec.network, self.recorder, self.proxy)
+        self._tracer = Tracer(spec.tracer, self._inside, self.recorder, outbound, spec.executed)
+
+    def trace(self, command: int, lost: Callable[[str], None]) -> None:
+        """Have strace follow the command, if it is to: `lost` hears why it ended before the command did.
+
+        Raises:
+            OSError: strace could not be attached; nothing of the command ran.
+        """
+        tracer = self._tracer
+        if tracer is None:
+            return
+        trace = tracer.attach(command, self._spec.cwd)
+
+        def ready(_: int) -> None:
+            if tracer.serve():
+                self.poll.rest(trace, _REST_SECONDS)
+            else:
+                self.poll.unwatch(trace)
+                if not tracer.ended:
+                    lost(tracer.lost)
+
+        self.poll.watch(trace, ready)
+
+    def close(self) -> tuple[str, ...]:
+        """Answer what is left once everything inside is gone; what the task left beside granted names, by path."""
+        self.proxy.settle()
+        if self._tracer is not None:
+            self._tracer.close()
+        leftovers = self.requests.close()
+        return leftovers if self._held is None else leftovers + self._held.leftovers()
+
+
+def _held_directories(spec: Spec) -> HeldDirectories | None:
+    if spec.held is None or spec.observer == "none":
+        return None
+    from sandbox.linux.observe.held_calls import HeldDirectories
+
+    return HeldDirectories(spec.held)
