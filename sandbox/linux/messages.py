@@ -113,7 +113,6 @@ class Started:
 
     pid: int
     observer: Observer
-    masked: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

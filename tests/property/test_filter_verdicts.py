@@ -23,8 +23,6 @@ from sandbox.linux.kernel.seccomp_filter import (
 from sandbox.linux.kernel.syscall_numbers import (
     AARCH64,
     AUDIT_ARCH_AARCH64,
-    AUDIT_ARCH_ARM,
-    AUDIT_ARCH_I386,
     AUDIT_ARCH_X86_64,
     TABLE,
     X86_64,
@@ -34,6 +32,8 @@ from sandbox.linux.kernel.syscall_table import CALLS, OPEN_WRITE_FLAGS, WRITES
 
 ALLOW, NOTIFY, ERRNO = 0x7FFF0000, 0x7FC00000, 0x50000
 EPERM, ENOSYS, EAFNOSUPPORT = ERRNO | 1, ERRNO | 38, ERRNO | 97
+# conventions of 32-bit programs on the two machines (linux/audit.h)
+AUDIT_ARCH_I386, AUDIT_ARCH_ARM = 0x40000003, 0x40000028
 BOTH = (X86_64, AARCH64)
 MODES: tuple[Notify, ...] = get_args(Notify)
 SOCKETS: tuple[UnixSockets, ...] = get_args(UnixSockets)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 MAJOR = 7
 MINOR = 31
-MIN_READ_BUFFER = 8192
 ROOT = 1
 
 HEADER_SIZE = 40
@@ -99,7 +98,6 @@ class InitFlag(IntEnum):
     PARALLEL_DIROPS = 1 << 18
     MAX_PAGES = 1 << 22
     CACHE_SYMLINKS = 1 << 23
-    NO_OPENDIR_SUPPORT = 1 << 24
     HANDLE_KILLPRIV_V2 = 1 << 28
 
 
@@ -298,9 +296,9 @@ ATTR_SIZE = 88
 ENTRY_SIZE = 40 + ATTR_SIZE
 
 
-def entry_out(node: int, attributes: bytes, *, entry_valid: int, attr_valid: int, generation: int = 0) -> bytes:
+def entry_out(node: int, attributes: bytes, *, entry_valid: int, attr_valid: int) -> bytes:
     """`fuse_entry_out`: a name that exists; validities in seconds."""
-    return _ENTRY.pack(node, generation, entry_valid, attr_valid, 0, 0) + attributes
+    return _ENTRY.pack(node, 0, entry_valid, attr_valid, 0, 0) + attributes
 
 
 def negative_entry(valid: int) -> bytes:
@@ -372,24 +370,3 @@ def dirents(entries: list[tuple[int, str, int]], offset: int, size: int) -> byte
             break
         out.append(entry)
     return b"".join(out)
-
-
-def direntsplus(entries: list[tuple[bytes, int, str, int]], offset: int, size: int) -> bytes:
-    """As `dirents`, each entry preceded by its `entry_out`."""
-    out: list[bytes] = []
-    used = 0
-    for index in range(min(offset, len(entries)), len(entries)):
-        entry_bytes, ino, name, kind = entries[index]
-        entry = entry_bytes + dirent(ino, name, kind, index + 1)
-        used += len(entry)
-        if used > size:
-            break
-        out.append(entry)
-    return b"".join(out)
-
-
-def forget_entry(parent: int, name: str) -> bytes:
-    """An unasked message: drop what is remembered of a name (FUSE_NOTIFY_INVAL_ENTRY)."""
-    raw = os.fsencode(name)
-    body = struct.pack("<QII", parent, len(raw), 0) + raw + b"\0"
-    return _OUT_HEADER.pack(_OUT_HEADER.size + len(body), 3, 0) + body

@@ -33,7 +33,6 @@ AT_RECURSIVE = 0x8000
 OPEN_TREE_CLONE = 1
 OPEN_TREE_CLOEXEC = os.O_CLOEXEC
 MOVE_MOUNT_F_EMPTY_PATH = 4
-MOVE_MOUNT_T_EMPTY_PATH = 0x40
 MOUNT_ATTR_RDONLY = 1
 MOUNT_ATTR_NOSUID = 2
 MOUNT_ATTR_NODEV = 4
@@ -202,12 +201,6 @@ def set_mount_attributes(
     attributes = struct.pack("<QQQQ", add, remove, propagation, 0)
     flags = (AT_RECURSIVE if recursive else 0) | (0 if path else AT_EMPTY_PATH)
     _syscall(path or "a mount", _SYS_MOUNT_SETATTR, fd, os.fsencode(path), flags, attributes, len(attributes))
-
-
-def attach_mount(tree: int, target: int) -> None:
-    """Put the detached mount `tree` over what the descriptor `target` names."""
-    flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH
-    _syscall("attaching a mount", _SYS_MOVE_MOUNT, tree, b"", target, b"", flags)
 
 
 def attach_mount_in(tree: int, directory: int, name: str) -> None:

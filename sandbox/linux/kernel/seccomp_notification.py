@@ -8,7 +8,6 @@ from typing import NamedTuple
 RECV = 0xC0502100
 SEND = 0xC0182101
 ID_VALID = 0x40082102
-ADDFD = 0x40182103
 SET_FLAGS = 0x40082104
 
 #: For SET_FLAGS: wake the observer on the caller's own processor (Linux 6.6).
@@ -16,12 +15,9 @@ SYNC_WAKE_UP = 1
 
 SIZE = 80
 FLAG_CONTINUE = 1
-ADDFD_SETFD = 1
-ADDFD_SEND = 2
 
 _RECORD = struct.Struct("<QIIiIQ6Q")
 _RESPONSE = struct.Struct("<QqiI")
-_ADDFD = struct.Struct("<QIIII")
 
 
 class MalformedNotification(ValueError):
@@ -72,19 +68,3 @@ def fail(unique: int, errno: int) -> bytes:
 def value(unique: int, result: int) -> bytes:
     """The answer that makes the call return `result` without running."""
     return _RESPONSE.pack(unique, result, 0, 0)
-
-
-def add_descriptor(
-    unique: int, source: int, *, target: int | None = None, close_on_exec: bool = True, send: bool = False
-) -> bytes:
-    """`struct seccomp_notif_addfd`: put the observer's descriptor `source` into the caller.
-
-    Args:
-        unique: the notification's id.
-        source: the observer's descriptor.
-        target: the caller's number for it; `None` for the lowest free one.
-        close_on_exec: whether it closes when the caller executes a program.
-        send: answer the call with the new number in the same step.
-    """
-    flags = (ADDFD_SETFD if target is not None else 0) | (ADDFD_SEND if send else 0)
-    return _ADDFD.pack(unique, flags, source, target or 0, 0o2000000 if close_on_exec else 0)

@@ -51,7 +51,7 @@ def serve() -> None:
     if not isinstance(read, Spec):
         return
     doors = RequestLoop(read.operations, read.boundary, Recorder(ARCHITECTURES[os.uname().machine]))
-    for word in (Started(pid=0, observer="mask", masked=True), Finished(status=0)):
+    for word in (Started(pid=0, observer="mask"), Finished(status=0)):
         encode(word)
     with contextlib.suppress(OSError, UnreadableMemory):  # no descriptor is left, which the task itself will be told
         nobody = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)

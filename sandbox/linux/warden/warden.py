@@ -232,7 +232,7 @@ class Warden:
             self._fail(str(error), kind="failed" if hint else "vanished", hint=hint)
             return
         self._processes.begin()
-        send(self._control, Started(pid=command, observer=self._observer, masked=self._observer == "mask"))
+        send(self._control, Started(pid=command, observer=self._observer))
         with contextlib.suppress(OSError):  # killed already: its end will be told
             self._link.send(b"run")
         self._tell_begun()

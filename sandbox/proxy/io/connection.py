@@ -20,7 +20,7 @@ NONBLOCKING = getattr(socket, "SOCK_NONBLOCK", 0)
 class Connection:
     """A stream socket in a loop."""
 
-    __slots__ = ("_loop", "_shut", "fd", "socket")
+    __slots__ = ("_loop", "fd", "socket")
 
     def __init__(self, loop: EventLoop, sock: socket.socket) -> None:
         if sock.gettimeout() != 0.0:
@@ -28,7 +28,6 @@ class Connection:
         self.socket = sock
         self.fd = sock.fileno()
         self._loop = loop
-        self._shut = False
         loop.watch(self.fd)
 
     def __enter__(self) -> Self:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 #: A resolved address: its family and what `connect` takes.
 Address = tuple[int, tuple[Any, ...]]
-Resolve = "Callable[[str, int], list[Address]]"
 
 _RESOLVE_SECONDS = 20.0
 _CONNECT_SECONDS = 30.0

@@ -47,21 +47,8 @@ def test_a_missing_name_has_no_node_and_the_validity_it_was_given() -> None:
     assert struct.unpack_from("<4QII", fuse_protocol.negative_entry(3600)) == (0, 0, 3600, 0, 0, 0)
 
 
-def test_a_directory_with_attributes_puts_each_entry_before_its_name() -> None:
-    entry = fuse_protocol.entry_out(2, fuse_protocol.attr(2, 0o40777), entry_valid=1, attr_valid=1)
-    raw = fuse_protocol.direntsplus([(entry, 2, "lib", 4), (entry, 3, "src", 4)], 0, 4096)
-    assert raw[:128] == entry
-    assert struct.unpack_from("<QQII3s", raw, 128) == (2, 1, 3, 4, b"lib")
-    assert fuse_protocol.direntsplus([(entry, 2, "lib", 4), (entry, 3, "src", 4)], 1, 4096) == raw[160:]
-    assert fuse_protocol.direntsplus([(entry, 2, "lib", 4)], 0, 159) == b""
-
-
 def test_a_name_of_any_bytes_comes_back_as_it_was() -> None:
     message = struct.pack("<IIQQIIIHH", 44, Op.LOOKUP, 1, 1, 0, 0, 0, 0, 0) + b"\xff\xfea\0"
     (name,) = fuse_protocol.parse(message).names
     assert name == "\udcff\udcfea"
     assert fuse_protocol.readlink_out(name) == b"\xff\xfea"
-
-
-def test_forgetting_a_name_is_a_message_of_its_own() -> None:
-    assert fuse_protocol.forget_entry(3, "ab") == struct.pack("<IiQQII3s", 35, 3, 0, 3, 2, 0, b"ab\0")

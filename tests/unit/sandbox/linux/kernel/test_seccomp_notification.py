@@ -35,15 +35,9 @@ def test_answers() -> None:
     assert struct.unpack("<QqiI", seccomp_notification.value(9, -5)) == (9, -5, 0, 0)
 
 
-def test_a_descriptor_is_added_at_a_number_only_when_one_is_given() -> None:
-    assert struct.unpack("<QIIII", seccomp_notification.add_descriptor(9, 4)) == (9, 0, 4, 0, 0o2000000)
-    pinned = seccomp_notification.add_descriptor(9, 4, target=3, close_on_exec=False, send=True)
-    assert struct.unpack("<QIIII", pinned) == (9, 3, 4, 3, 0)
-
-
 @pytest.mark.parametrize(
     ("name", "direction", "number", "size"),
-    [("RECV", 3, 0, 80), ("SEND", 3, 1, 24), ("ID_VALID", 1, 2, 8), ("ADDFD", 1, 3, 24), ("SET_FLAGS", 1, 4, 8)],
+    [("RECV", 3, 0, 80), ("SEND", 3, 1, 24), ("ID_VALID", 1, 2, 8), ("SET_FLAGS", 1, 4, 8)],
 )
 def test_ioctl_numbers_are_composed_as_the_kernel_composes_them(
     name: str, direction: int, number: int, size: int

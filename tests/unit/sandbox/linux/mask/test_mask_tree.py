@@ -98,6 +98,27 @@ def test_a_listing_shows_what_is_placed_and_nothing_else() -> None:
     assert names == [(".", 4), ("..", 4), ("cfg", 10), ("lib", 4), ("notes.md", 8)]
 
 
+def test_a_listing_with_attributes_tells_of_each_entry_but_the_dots_and_fits_the_size_asked_for() -> None:
+    mask = tree()
+    whole = ask(mask, Op.READDIRPLUS, "/ws/apps/shop", fields=(0, 0, 4096, 0, 0, 0, 0))
+    assert isinstance(whole, bytes)
+    found, at = [], 16
+    while at < len(whole):
+        (node,) = struct.unpack_from("<Q", whole, at)
+        at += fuse_protocol.ENTRY_SIZE
+        inode, offset, length, _ = struct.unpack_from("<QQII", whole, at)
+        found.append((node, inode, offset, whole[at + 24 : at + 24 + length].decode()))
+        at += (24 + length + 7) // 8 * 8
+    nodes = {name: mask.node(f"/ws/apps/shop/{name}") for name in ("cfg", "lib", "notes.md")}
+    assert [(node, name) for node, _, _, name in found] == [(0, "."), (0, ".."), *((nodes[n], n) for n in nodes)]
+    assert [inode for _, inode, _, _ in found[2:]] == list(nodes.values())
+    # reading goes on where an entry says, with as many entries as fit
+    size = fuse_protocol.ENTRY_SIZE + 32
+    rest = ask(mask, Op.READDIRPLUS, "/ws/apps/shop", fields=(0, 3, size, 0, 0, 0, 0))
+    assert isinstance(rest, bytes)
+    assert (len(rest), rest[16:]) == (16 + size, whole[-2 * size : -size])
+
+
 @pytest.mark.parametrize(
     ("op", "names", "fields", "path"),
     [

@@ -22,7 +22,7 @@ SEEN = Violation(kind="write", operation="creat", target="x", path="/ws/x", errn
 
 
 def test_a_warden_that_fails_once_the_command_runs_is_no_run_that_never_was() -> None:
-    report = Report(started=Started(pid=7, observer="mask", masked=True), failed=Failed(reason="it broke"))
+    report = Report(started=Started(pid=7, observer="mask"), failed=Failed(reason="it broke"))
     result = settle(report, Judge(BOUNDARY), (SEEN,), after=Aftermath(cwd="/ws/p"))
     assert (result.exit_code, result.command_exit_code, result.started) == (125, None, True)
     assert (result.trace, result.trace_reason) == ("partial", "it broke")
@@ -35,7 +35,7 @@ def test_a_warden_that_fails_before_is() -> None:
 
 
 def test_a_task_that_may_knock_anywhere_has_no_protection_of_sockets() -> None:
-    report = Report(started=Started(pid=7, observer="mask", masked=True), finished=Finished(status=0))
+    report = Report(started=Started(pid=7, observer="mask"), finished=Finished(status=0))
     wide = settle(report, Judge(BOUNDARY), (), after=Aftermath(cwd="/ws/p"), every_socket=True)
     narrow = settle(report, Judge(BOUNDARY), (), after=Aftermath(cwd="/ws/p"))
     assert (wide.protections.sockets, narrow.protections.sockets) == ("off", "full")
