@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from sandbox.contract.errors import NotStarted, Refusal, RequestRefused, SandboxError, Unavailable
     from sandbox.contract.results import Access, Fix, Hint, Protections, RunRefusal, RunResult, Violation
     from sandbox.judge.fix_from_result import fix
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
     from sandbox.session.doctor import HostReport, Probe, Prober
     from sandbox.session.executor import SandboxExecutor, as_executor
     from sandbox.session.server import NotReady, Ready, Server
@@ -53,7 +53,7 @@ _ROOMS = {
     "contract.errors": ("NotStarted", "Refusal", "RequestRefused", "SandboxError", "Unavailable"),
     "contract.results": ("Access", "Fix", "Hint", "Protections", "RunRefusal", "RunResult", "Violation"),
     "judge.fix_from_result": ("fix",),
-    "request.build": ("Request",),
+    "request.request": ("Request",),
     "session.doctor": ("HostReport", "Probe", "Prober"),
     "session.executor": ("SandboxExecutor", "as_executor"),
     "session.server": ("NotReady", "Ready", "Server"),

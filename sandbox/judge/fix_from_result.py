@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import Files
     from sandbox.contract.results import RunResult, Violation
     from sandbox.planning.operations import Operation
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
 
 _PROBES = ("stat", "access", "readlink", "chdir", "xattr", "inotify", "name_to_handle")
 _MEANT = (("mkdir", Intent.MKDIR), ("rename", Intent.RENAME), ("link", Intent.LINK), ("create", Intent.CREATE))
@@ -79,7 +79,7 @@ def _edge(request: Request, files: Files | None) -> Boundary:
         home=request.facts.home,
         git_config=config.git_config,
         withheld=request.reported,
-        declared=request.declared,
+        declared=request.workspace.declared,
         directory=lambda path: files is not None and files.kind(path) is Kind.DIRECTORY,
         nested=tuple(wall.path for wall in request.walls if paths.under(wall.path, config.project)),
         walls=request.walls,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sandbox.macos.denial_log import LoggedDenial
     from sandbox.macos.system_tools import SystemTools
     from sandbox.planning.macos.profile_rules import MacPlan
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
 
 _OBSERVERS = ("auto", "none")
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_facts import Files
     from sandbox.planning.operation_tree import Tree
-    from sandbox.request.build import Request
     from sandbox.request.protected_names import ProtectedNames
+    from sandbox.request.request import Request
     from sandbox.request.walls import Wall
 
 

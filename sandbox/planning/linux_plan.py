@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_facts import Files
     from sandbox.planning.path_marks import Hide
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
     from sandbox.request.write_grants import WriteGrant
 
 _OUTSIDE = Origin(reason="what is outside the workspace may be read")
@@ -57,10 +57,7 @@ def plan(request: Request, files: Files, *, temp: str | None = None, served: boo
     tree.way(config.project, _PROJECT)
     if temp is not None:
         tree.write(temp, _TEMP, directory=True)
-    judge = write_grants.GrantContext(
-        config=config, facts=request.facts, files=files, walls=request.walls, stores=request.stores
-    )
-    grants, refused = judge.judge()
+    grants, refused = request.writes_now(files)
     executed = _write(request, files, tree, grants, served=served)
     if not served:
         refused = (*refused, *hold(request, files, tree, executed))

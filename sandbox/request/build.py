@@ -1,18 +1,20 @@
-"""What one attempt may read and write: the config, what it implies, and the walls around it."""
+"""From a config to a request: the config is judged once, then completed by what packages link to and tasks have made.
+
+`judge` says whether a config can be granted at all. `complete` adds what only one attempt needs, and reads again what
+the file system may have changed since. `build` does both at once.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sandbox.base import paths
-from sandbox.base.host_facts import Kind, remembered
-from sandbox.contract import refusal_codes
-from sandbox.contract.errors import Refusal, RequestRefused
-from sandbox.request import credentials as stores
-from sandbox.request import network_grants, walls
-from sandbox.request.linked_packages import Limits, ListedProjects, Search, Withheld
-from sandbox.request.task_outputs import Declared
+from sandbox.base.host_facts import remembered
+from sandbox.contract.errors import RequestRefused
+from sandbox.request import credentials, network_grants, placement, walls
+from sandbox.request.linked_packages import Limits, ListedProjects, Search
+from sandbox.request.request import Implied, JudgedConfig, Request
 from sandbox.request.walls import Wall
 from sandbox.request.write_grants import GrantContext, unusable
 
@@ -21,199 +23,133 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_facts import Files, HostFacts
     from sandbox.contract.config import ResolvedSandboxConfig
+    from sandbox.contract.errors import Refusal
     from sandbox.request.linked_packages import LinkedDirectory, LinkedProjects
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Implied:
-    """A path that may be read though no grant names it.
-
-    Attributes:
-        path: canonical.
-        reason: a clause for people.
-    """
-
-    path: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """What `build` was told of the workspace, so that the request can be built again elsewhere.
-
-    Attributes:
-        nested: the directories it was told, or learned by asking, are projects.
-    """
-
-    keyed: tuple[str, ...] | None = None
-    nested: tuple[str, ...] = ()
-    dependency_outputs: tuple[str, ...] = ()
-    dependency_reported: tuple[str, ...] = ()
-    cache_dir: str | None = None
-    links: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """One attempt, ready to be planned.
-
-    Attributes:
-        config: what the task was granted.
-        workspace_root: canonical.
-        facts: what is known of the machine.
-        reads: implied read grants.
-        walls: places a grant above them does not open, existing or not.
-        stores: credential stores that exist.
-        around: checkouts that hold the workspace or share its repository; they show nothing but what is granted.
-        links: links the grants were spelled through, each as its place and its text.
-        withheld: linked packages the task's cache key does not answer for.
-        asked: directories a linked environment's interpreter looks for at every start: that alone is no denial.
-        reported: directories outside the project whose denials count as if they were in it.
-        keyed: directories of the projects the task's cache key answers for; `None` when it has no cache.
-        declared: what the task and those it depends on say they make.
-        given: what it was built from, besides the config and the machine.
-    """
-
-    config: ResolvedSandboxConfig
-    workspace_root: str
-    facts: HostFacts
-    reads: tuple[Implied, ...] = ()
-    walls: tuple[Wall, ...] = ()
-    stores: tuple[Wall, ...] = ()
-    around: tuple[Wall, ...] = ()
-    links: tuple[tuple[str, str], ...] = ()
-    withheld: tuple[Withheld, ...] = ()
-    asked: tuple[str, ...] = ()
-    reported: tuple[str, ...] = ()
-    keyed: frozenset[str] | None = None
-    declared: Declared = field(default_factory=Declared)
-    given: Given = field(default_factory=Given)
+    from sandbox.request.request import WorkspaceFacts
 
 
 def build(
     config: ResolvedSandboxConfig,
+    workspace: WorkspaceFacts,
     *,
-    workspace_root: str,
     files: Files,
     facts: HostFacts,
-    keyed: Iterable[str] | None = None,
-    nested: Iterable[str] = (),
     projects: LinkedProjects | None = None,
-    dependency_outputs: Iterable[str] = (),
-    dependency_reported: Iterable[str] = (),
-    cache_dir: str | None = None,
-    links: Iterable[tuple[str, str]] = (),
-    linked: bool = True,
-    declared: Declared | None = None,
 ) -> Request:
-    """Judge a config against the file system; nothing is created.
+    """Judge a config against the file system and complete the request; nothing is created.
 
     Args:
         config: the grants, absolute and canonical.
-        workspace_root: the directory around which everything is hidden.
+        workspace: what is known of the workspace.
         files: the host's file system.
-        facts: the rest of what is known of the machine.
-        keyed: directories of the projects the task's cache key answers for; `None` when it has no cache.
-        nested: directories of the workspace's projects; those inside this task's project become walls.
-        projects: the same as something to ask, for a workspace too large to be listed; `nested` is then not looked at.
-        dependency_outputs: files and directories other tasks made for this one.
-        dependency_reported: directories those are in, whose denials are this task's matter.
-        cache_dir: where the run keeps its cache, when that is not `.vx/cache`.
-        links: links the grants were spelled through, so that both names work.
-        declared: what the task and those it depends on say they make, for what a denial is told to do about it.
-        linked: whether dependencies are looked for; a config that is only judged needs none, and they refuse nothing.
+        facts: what is known of the machine.
+        projects: the workspace's projects as something to ask, for a workspace too large to be listed;
+            `workspace.nested` is then not looked at.
 
     Raises:
         RequestRefused: with every reason found, in the order of the config.
     """
-    root = paths.canonical(workspace_root, files)
-    keyed = None if keyed is None else tuple(keyed)
-    dependency_outputs, dependency_reported = tuple(dependency_outputs), tuple(dependency_reported)
-    links = tuple(links)
-    if projects is None:
-        listed = tuple(dict.fromkeys(path for given in nested for path in (given, paths.canonical(given, files))))
-        projects = ListedProjects(listed)
-    projects = asked = _Asked(projects)
-    fixed = walls.fixed(root, cache_dir=cache_dir, files=files)
-    inside = walls.nested(config.project, projects.below(config.project), files)
-    found = remembered(
-        files, ("store walls", facts.home, root, *facts.secrets), lambda: tuple(_kept_closed(root, facts, files))
-    )
-    judge = GrantContext(config=config, facts=facts, files=files, walls=(*fixed, *inside), stores=found)
-    refused = (
-        *_misplaced(config, root, facts, files),
-        *_unreadable(config),
-        *judge.judge()[1],
-        *network_grants.judge(config),
-    )
+    look = _look(config.project, workspace, files=files, facts=facts, projects=projects)
+    return _completed(_bare(_judged(config, look), look), look)
+
+
+def judge(
+    config: ResolvedSandboxConfig,
+    workspace: WorkspaceFacts,
+    *,
+    files: Files,
+    facts: HostFacts,
+    projects: LinkedProjects | None = None,
+) -> Request:
+    """Judge a config; the arguments are those of `build`.
+
+    Returns:
+        A request without what packages link to and other tasks have made, neither of which refuses anything.
+
+    Raises:
+        RequestRefused: with every reason found, in the order of the config.
+    """
+    look = _look(config.project, workspace, files=files, facts=facts, projects=projects)
+    return _bare(_judged(config, look), look)
+
+
+def complete(
+    bare: Request, workspace: WorkspaceFacts, *, files: Files, projects: LinkedProjects | None = None
+) -> Request:
+    """Complete a request that was judged, as the file system is now; the config is not judged again.
+
+    Args:
+        bare: from `judge`.
+        workspace: what is known of the workspace now.
+        files: the host's file system, as it is now.
+        projects: see `build`.
+
+    Raises:
+        RequestRefused: the file system has changed so that a grant cannot be given any more.
+    """
+    look = _look(bare.config.project, workspace, files=files, facts=bare.facts, projects=projects)
+    now = _bare(bare.judged, look)
+    refused = (*placement.moved(now.config, look.root, files), *now.writes_now(files)[1])
     if refused:
         raise RequestRefused(refused)
-    around = walls.around(root, facts.home, files)
-    key = None if keyed is None else frozenset(paths.canonical(path, files) for path in keyed)
-    search = Search(
-        Limits(
-            project=config.project,
-            root=root,
-            home=facts.home,
-            temp_root=facts.temp_root,
-            closed=tuple(wall.path for wall in fixed),
-            stores=tuple(store.path for store in found),
-            around=tuple(wall.path for wall in around),
-            keyed=key,
-        ),
-        files,
-        projects,
-    )
-    if linked:
-        search.run()
-    granted = tuple(search.granted.values())
-    stopped = inside
-    if granted:
-        stopped = _stopped(inside, granted, key=key, projects=projects, project=config.project, files=files)
-    reads = (*(Implied(path=one.path, reason=one.reason) for one in granted), *_outputs(dependency_outputs, files))
-    return Request(
-        config=config,
-        workspace_root=root,
+    return _completed(now, look)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """What one look at the file system found around one project.
+
+    Attributes:
+        root: the workspace root, canonical.
+        fixed: the walls every task of the workspace has.
+        nested: the projects inside this one, as walls.
+        stores: credential stores and the system's secrets, those that exist.
+    """
+
+    workspace: WorkspaceFacts
+    files: Files
+    facts: HostFacts
+    projects: _MetProjects
+    root: str
+    fixed: tuple[Wall, ...]
+    nested: tuple[Wall, ...]
+    stores: tuple[Wall, ...]
+
+
+def _look(
+    project: str, workspace: WorkspaceFacts, *, files: Files, facts: HostFacts, projects: LinkedProjects | None
+) -> _Look:
+    root = paths.canonical(workspace.root, files)
+    met = _MetProjects(projects if projects is not None else _listed(workspace.nested, files))
+    return _Look(
+        workspace=workspace,
+        files=files,
         facts=facts,
-        # of several reasons for one path the first counts
-        reads=tuple({read.path: read for read in reversed(reads)}.values())[::-1],
-        walls=(*fixed, *stopped),
-        stores=found,
-        around=around,
-        links=tuple(dict.fromkeys((*links, *_through(granted, files)))),
-        withheld=tuple(search.withheld.values()),
-        asked=tuple(dict.fromkeys(search.asked)),
-        reported=tuple(
-            dict.fromkeys(
-                (
-                    *search.withheld,
-                    *(wall.path for wall in stopped if not paths.under(wall.path, config.project)),
-                    *(paths.canonical(path, files) for path in dependency_reported),
-                )
-            )
-        ),
-        keyed=key,
-        declared=declared or Declared(),
-        given=Given(
-            keyed=keyed,
-            nested=tuple(sorted(asked.found)),
-            dependency_outputs=dependency_outputs,
-            dependency_reported=dependency_reported,
-            cache_dir=cache_dir,
-            links=links,
+        projects=met,
+        root=root,
+        fixed=walls.fixed(root, cache_dir=workspace.cache_dir, files=files),
+        nested=walls.nested(project, met.below(project), files),
+        stores=remembered(
+            files, ("store walls", facts.home, root, *facts.secrets), lambda: tuple(_kept_closed(root, facts, files))
         ),
     )
+
+
+def _listed(directories: Iterable[str], files: Files) -> ListedProjects:
+    """Projects by the directories they were given as, and by the canonical ones."""
+    both = (path for one in directories for path in (one, paths.canonical(one, files)))
+    return ListedProjects(tuple(dict.fromkeys(both)))
 
 
 def _kept_closed(root: str, facts: HostFacts, files: Files) -> Iterator[Wall]:
     """The credential stores of the user and the system's secrets, those that exist."""
-    for path, name in stores.existing(facts.home, root, files):
+    for path, name in credentials.existing(facts.home, root, files):
         yield Wall(path=path, reason=f"the credential store ~/{name}")
     for path in facts.secrets:
         yield Wall(path=path, reason="the system's secret")
 
 
-class _Asked:
+class _MetProjects:
     """Projects, and which of them were met."""
 
     def __init__(self, projects: LinkedProjects) -> None:
@@ -232,92 +168,25 @@ class _Asked:
         return found
 
 
-def _stopped(
-    inside: tuple[Wall, ...],
-    granted: tuple[LinkedDirectory, ...],
-    *,
-    key: frozenset[str] | None,
-    projects: LinkedProjects,
-    project: str,
-    files: Files,
-) -> tuple[Wall, ...]:
-    """The nested projects that are walls: this project's own, and those in granted packages no key answers for."""
-    packages = [one.path for one in granted if projects.is_project(one.path)]
-    kept = [
-        wall
-        for wall in inside
-        if not any(paths.under(wall.path, package) for package in packages)
-        or (key is not None and wall.path not in key)
-    ]
-    if key is not None:
-        for package in packages:
-            if not paths.at_or_under(package, project):
-                kept += (w for w in walls.nested(package, projects.below(package), files) if w.path not in key)
-    return tuple({wall.path: wall for wall in kept}.values())
+def _judged(config: ResolvedSandboxConfig, look: _Look) -> JudgedConfig:
+    """The config with what its write grants become.
 
-
-def _through(granted: tuple[LinkedDirectory, ...], files: Files) -> Iterator[tuple[str, str]]:
-    """The links that lead to what was granted, but for those a grant shows anyway."""
-    shown = {one.path for one in granted}
-    for one in granted:
-        for place, target in paths.links_on(one.place, files):
-            if shown.isdisjoint(paths.parents(place)):
-                yield place, target
-
-
-def _misplaced(config: ResolvedSandboxConfig, root: str, facts: HostFacts, files: Files) -> Iterator[Refusal]:
-    if config.platform != facts.platform:
-        yield Refusal(
-            f"the config was resolved for {config.platform} and this machine is {facts.platform}",
-            field="platform",
-            code=refusal_codes.PLATFORM,
-            hint="resolve the config on this machine",
-        )
-    if config.workspace != root:
-        yield Refusal(
-            f"the config was resolved in the workspace {config.workspace} and is run in {root}",
-            field="workspace",
-            code=refusal_codes.MOVED,
-            hint="resolve the config again",
-        )
-    for place, what in (("/", "the file system's root"), (facts.home, "the home directory")):
-        if paths.at_or_under(place, root):
-            yield Refusal(
-                f"the workspace root {root} {'is' if root == place else 'holds'} {what}",
-                field="workspace",
-                code=refusal_codes.WORKSPACE_TOO_WIDE,
-                hint="mark a directory below it as the workspace with .vx/workspace.toml",
-            )
-            break
-    if "\0" in config.project:
-        yield Refusal(
-            f"the project directory {config.project!r} holds a NUL character",
-            field="project",
-            code=refusal_codes.UNUSABLE,
-            hint="remove the character",
-        )
-        return
-    if not paths.at_or_under(config.project, root):
-        yield Refusal(
-            f"the project {config.project} is outside the workspace {root}",
-            field="project",
-            code=refusal_codes.MOVED,
-            hint="run the task from the workspace its project is in",
-        )
-    if config.platform == "linux" and paths.at_or_under(config.project, "/dev"):
-        yield Refusal(
-            f"the project {config.project} is under /dev, which every sandbox has its own of",
-            field="project",
-            code=refusal_codes.UNDER_DEV,
-            hint="move the project to another directory",
-        )
-    if paths.canonical(config.project, files) != config.project or files.kind(config.project) is not Kind.DIRECTORY:
-        yield Refusal(
-            f"the project {config.project} is no longer a directory",
-            field="project",
-            code=refusal_codes.MOVED,
-            hint="resolve the config again",
-        )
+    Raises:
+        RequestRefused: with every reason found, in the order of the config.
+    """
+    context = GrantContext(
+        config=config, facts=look.facts, files=look.files, walls=(*look.fixed, *look.nested), stores=look.stores
+    )
+    writes, unwritable = context.judge()
+    refused = (
+        *placement.misplaced(config, look.root, look.facts, look.files),
+        *_unreadable(config),
+        *unwritable,
+        *network_grants.judge(config),
+    )
+    if refused:
+        raise RequestRefused(refused)
+    return JudgedConfig(config=config, writes=writes)
 
 
 def _unreadable(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
@@ -327,6 +196,92 @@ def _unreadable(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
             yield refusal
 
 
-def _outputs(dependency_outputs: Iterable[str], files: Files) -> Iterator[Implied]:
-    for path in dependency_outputs:
-        yield Implied(path=paths.canonical(path, files), reason="an output of a task this one depends on")
+def _bare(judged: JudgedConfig, look: _Look) -> Request:
+    """The request without what packages link to and other tasks have made."""
+    return Request(
+        judged=judged,
+        workspace_root=look.root,
+        facts=look.facts,
+        walls=(*look.fixed, *look.nested),
+        stores=look.stores,
+        around=walls.around(look.root, look.facts.home, look.files),
+        links=look.workspace.links,
+        workspace=replace(look.workspace, nested=tuple(sorted(look.projects.found))),
+    )
+
+
+def _completed(bare: Request, look: _Look) -> Request:
+    """The request with what packages link to and other tasks have made."""
+    workspace, files, project = look.workspace, look.files, bare.config.project
+    keyed = workspace.keyed
+    key = None if keyed is None else frozenset(paths.canonical(path, files) for path in keyed)
+    search = _searched(bare, look, key)
+    granted = tuple(search.granted.values())
+    nested = _closed_projects(look, granted, key=key, project=project) if granted else look.nested
+    outputs = (paths.canonical(path, files) for path in workspace.dependency_outputs)
+    reads = (
+        *(Implied(path=one.path, reason=one.reason) for one in granted),
+        *(Implied(path=path, reason="an output of a task this one depends on") for path in outputs),
+    )
+    reported = (
+        *search.withheld,
+        *(wall.path for wall in nested if not paths.under(wall.path, project)),
+        *(paths.canonical(path, files) for path in workspace.dependency_reported),
+    )
+    return replace(
+        bare,
+        # of several reasons for one path the first counts
+        reads=tuple({read.path: read for read in reversed(reads)}.values())[::-1],
+        walls=(*look.fixed, *nested),
+        links=tuple(dict.fromkeys((*workspace.links, *_through(granted, files)))),
+        withheld=tuple(search.withheld.values()),
+        asked=tuple(dict.fromkeys(search.asked)),
+        reported=tuple(dict.fromkeys(reported)),
+        keyed=key,
+        workspace=replace(workspace, nested=tuple(sorted(look.projects.found))),
+    )
+
+
+def _searched(bare: Request, look: _Look, key: frozenset[str] | None) -> Search:
+    """What the project's and the workspace's installed packages link to."""
+    limits = Limits(
+        project=bare.config.project,
+        root=look.root,
+        home=look.facts.home,
+        temp_root=look.facts.temp_root,
+        closed=tuple(wall.path for wall in look.fixed),
+        stores=tuple(store.path for store in look.stores),
+        around=tuple(wall.path for wall in bare.around),
+        keyed=key,
+    )
+    search = Search(limits, look.files, look.projects)
+    search.run()
+    return search
+
+
+def _closed_projects(
+    look: _Look, granted: tuple[LinkedDirectory, ...], *, key: frozenset[str] | None, project: str
+) -> tuple[Wall, ...]:
+    """The nested projects that are walls: this project's own, and those in granted packages no key answers for."""
+    packages = [one.path for one in granted if look.projects.is_project(one.path)]
+    kept = [
+        wall
+        for wall in look.nested
+        if not any(paths.under(wall.path, package) for package in packages)
+        or (key is not None and wall.path not in key)
+    ]
+    if key is not None:
+        for package in packages:
+            if not paths.at_or_under(package, project):
+                inside = walls.nested(package, look.projects.below(package), look.files)
+                kept += (wall for wall in inside if wall.path not in key)
+    return tuple({wall.path: wall for wall in kept}.values())
+
+
+def _through(granted: tuple[LinkedDirectory, ...], files: Files) -> Iterator[tuple[str, str]]:
+    """The links that lead to granted packages, but for those a grant shows anyway."""
+    shown = {one.path for one in granted}
+    for one in granted:
+        for place, target in paths.links_on(one.place, files):
+            if shown.isdisjoint(paths.parents(place)):
+                yield place, target

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_facts import Files
     from sandbox.contract.config import ResolvedSandboxConfig
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
 
 #: Where a task may have written files that nothing declares.
 WriteReach = Literal["none", "project", "workspace"]

@@ -12,11 +12,17 @@ from sandbox.contract.errors import Refusal
 from sandbox.request.protected_names import named_below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from typing import Protocol
 
     from sandbox.base.host_facts import Files, HostFacts
     from sandbox.contract.config import ResolvedSandboxConfig
     from sandbox.request.walls import Wall
+
+    class _Reasons(Protocol):
+        """Why a grant of one path cannot be given."""
+
+        def __call__(self, path: str, grant: str, field: str, *, name: bool) -> Iterator[Refusal]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +31,7 @@ class WriteGrant:
 
     Attributes:
         field: the field of the config it comes from.
+        text: the grant itself, one of the alternatives its braces stand for.
         path: of a pattern the directory that is its literal head.
         kind: a directory bound whole, a file outside the project bound by itself, a name served whatever it becomes,
             or every name a pattern matches.
@@ -35,6 +42,7 @@ class WriteGrant:
     """
 
     field: str
+    text: str
     path: str
     kind: Literal["directory", "file", "name", "pattern"]
     make: str = ""
@@ -72,24 +80,46 @@ class GrantContext:
                     grants.append(found)
         return tuple(grants), tuple(refused)
 
+    def look_again(self, grants: Iterable[WriteGrant]) -> tuple[tuple[WriteGrant, ...], tuple[Refusal, ...]]:
+        """Grants that were judged, as the file system is now, and why some of them cannot be given any more.
+
+        Links, files in the way, what exists and the walls are looked at; what the text of a grant decides is not
+        judged again.
+        """
+        found = [self._again(grant) for grant in grants]
+        return (
+            tuple(one for one in found if isinstance(one, WriteGrant)),
+            tuple(one for one in found if isinstance(one, Refusal)),
+        )
+
+    def _again(self, judged: WriteGrant) -> WriteGrant | Refusal:
+        if judged.kind == "pattern":
+            refusal = next(self._changed_head(judged.path, judged.text, judged.field), None)
+            return refusal or self._named_by(judged.text, judged.path, judged.field, judged.instead)
+        return self._one(judged.text, judged.field, self._changed)
+
     def _grant(self, grant: str, field: str) -> WriteGrant | Refusal:
-        if globs.has_wildcard(grant):
-            return self._pattern(grant, field)
+        return self._pattern(grant, field) if globs.has_wildcard(grant) else self._one(grant, field, self._refusals)
+
+    def _one(self, grant: str, field: str, reasons: _Reasons) -> WriteGrant | Refusal:
+        """A grant that is no pattern, unless one of the reasons holds."""
         path = globs.unescape(grant).rstrip("/") or "/"
         outside = not paths.under(path, self.config.project)
         kind = self.files.kind(path)
         whole = grant.endswith("/") or path == "/"
         directory = whole or (outside and kind is Kind.DIRECTORY)
-        for refusal in self._refusals(path, grant, field, name=not directory):
+        for refusal in reasons(path, grant, field, name=not directory):
             return refusal
         if whole and kind in {Kind.FILE, Kind.OTHER}:
             return _in_the_way(grant, path, field)
         if directory:
-            return WriteGrant(field=field, path=path, kind="directory", make="" if kind is not None else path)
+            make = "" if kind is not None else path
+            return WriteGrant(field=field, text=grant, path=path, kind="directory", make=make)
         if not outside:
-            return WriteGrant(field=field, path=path, kind="name", make=self._missing(paths.parent(path)))
+            make = self._missing(paths.parent(path))
+            return WriteGrant(field=field, text=grant, path=path, kind="name", make=make)
         if kind is not None:
-            return WriteGrant(field=field, path=path, kind="file")
+            return WriteGrant(field=field, text=grant, path=path, kind="file")
         other = self._directory_hint(paths.parent(path))
         return Refusal(
             f'write grant "{grant}" is outside the project and names nothing',
@@ -117,9 +147,14 @@ class GrantContext:
             )
         for refusal in self._around_head(head, grant, field):
             return refusal
+        return self._named_by(grant, head, field, instead)
+
+    def _named_by(self, grant: str, head: str, field: str, instead: str) -> WriteGrant:
+        """What a pattern becomes that begins in a directory."""
         held = (*(wall.path for wall in (*self.walls, *self.stores)), *self.facts.protected, self.facts.temp_root)
         return WriteGrant(
             field=field,
+            text=grant,
             path=head,
             kind="pattern",
             make=self._missing(head),
@@ -130,18 +165,22 @@ class GrantContext:
 
     def _around_head(self, head: str, grant: str, field: str) -> Iterator[Refusal]:
         """Why a pattern cannot begin in a directory; what is below that it does not reach."""
-        yield from self._moved(head, grant, field)
-        if self.files.kind(head) in {Kind.FILE, Kind.OTHER}:
-            yield _in_the_way(grant, head, field)
-        for wall in self.walls:
-            if wall.closed and paths.at_or_under(head, wall.path):
-                yield _walled_off(f'write grant "{grant}" is in', wall, field)
+        yield from self._changed_head(head, grant, field)
         yield from self._executed(head, grant, field)
         for place in self.facts.protected:
             if paths.at_or_under(head, place):
                 yield _protected(grant, place, field)
         if is_others_temporary(head, self.facts.temp_root, self.config.workspace):
             yield others_temporary(f'write grant "{grant}"', self.facts.temp_root, field)
+
+    def _changed_head(self, head: str, grant: str, field: str) -> Iterator[Refusal]:
+        """Why a pattern cannot begin in a directory as the file system is now."""
+        yield from self._moved(head, grant, field)
+        if self.files.kind(head) in {Kind.FILE, Kind.OTHER}:
+            yield _in_the_way(grant, head, field)
+        for wall in self.walls:
+            if wall.closed and paths.at_or_under(head, wall.path):
+                yield _walled_off(f'write grant "{grant}" is in', wall, field)
 
     def _missing(self, directory: str) -> str:
         return directory if self.files.kind(directory) is None else ""
@@ -153,8 +192,8 @@ class GrantContext:
         return f'grant the directory "{spelled}"' if refused is None else ""
 
     def _refusals(self, path: str, grant: str, field: str, *, name: bool) -> Iterator[Refusal]:
-        """The reasons that hold whatever stands at the path, the gravest first."""
-        if paths.canonical(path, self.files) != path or self.files.kind(path) is Kind.LINK:
+        """The reasons against a grant that hold whatever stands at its path, the gravest first."""
+        if self._leads_on(path):
             yield not_canonical(grant, path, field, self.files)
             return
         workspace = self.config.workspace
@@ -175,6 +214,18 @@ class GrantContext:
         for place in self.facts.protected:
             if paths.at_or_under(place, path) or paths.under(path, place):
                 yield _protected(grant, place, field)
+
+    def _changed(self, path: str, grant: str, field: str, *, name: bool) -> Iterator[Refusal]:
+        """Those of `_refusals` that the file system decides."""
+        if self._leads_on(path):
+            yield not_canonical(grant, path, field, self.files)
+            return
+        yield from self._moved(path, grant, field)
+        yield from self._walled(path, grant, field, name=name)
+
+    def _leads_on(self, path: str) -> bool:
+        """Whether a link is at a path or on the way to it."""
+        return paths.canonical(path, self.files) != path or self.files.kind(path) is Kind.LINK
 
     def _moved(self, path: str, grant: str, field: str) -> Iterator[Refusal]:
         """What stands in the way to a path."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig
     from sandbox.planning.macos.profile_rules import MacPlan
     from sandbox.planning.plan import Plan
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
 
 _SHARED = ("/tmp", "/var/tmp")  # noqa: S108  names of directories, in which nothing is made here
 #: Bytes at the end of what was printed that notes are made of.
@@ -49,7 +49,7 @@ def boundary(
         executed=planned.executed.protects,
         git_config=config.git_config,
         shared=tuple(dict.fromkeys((*_SHARED, paths.parent(request.facts.temp_root)))),
-        declared=request.declared,
+        declared=request.workspace.declared,
         # without an observer a name beside what is hidden cannot be told from its neighbours
         served=observer != "none",
         directory=lambda path: files.kind(path) is Kind.DIRECTORY,

@@ -7,7 +7,7 @@ import threading
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
-from sandbox.request.build import Request
+from sandbox.request.request import Request
 from sandbox.session.session import Session
 
 if TYPE_CHECKING:

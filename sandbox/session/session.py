@@ -21,6 +21,8 @@ from sandbox.machine.learned import LearnedFacts
 from sandbox.planning import linux_plan
 from sandbox.proxy.io import library_path
 from sandbox.request import build, network_grants
+from sandbox.request.request import WorkspaceFacts
+from sandbox.request.task_outputs import Declared
 from sandbox.scratch import task_tmpdir
 from sandbox.session.server import Ready, Server
 from sandbox.session.wrap import Wrapped
@@ -30,13 +32,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
 
+    from sandbox.contract.errors import Refusal
     from sandbox.contract.results import RunResult
     from sandbox.linux.messages import Base
     from sandbox.planning.macos.profile_rules import MacPlan
     from sandbox.planning.plan import Plan
-    from sandbox.request.build import Request
     from sandbox.request.linked_packages import LinkedProjects
-    from sandbox.request.task_outputs import Declared
+    from sandbox.request.request import Request
     from sandbox.session.doctor import HostReport, Prober
 
 __all__ = ["Ready", "RunOptions", "Server", "Session", "Wrapped", "plan", "probe"]
@@ -146,25 +148,34 @@ class Session:
         links: Iterable[tuple[str, str]] = (),
         declared: Declared | None = None,
     ) -> Request:
-        """What one attempt may read and write; the arguments are those of `sandbox.request.build.build`.
+        """What one attempt may read and write.
+
+        Args:
+            config: the grants, absolute and canonical.
+            workspace_root: see `WorkspaceFacts.root` of `sandbox.request.request`; likewise the arguments below.
+            keyed: directories of the projects the task's cache key answers for; `None` when it has no cache.
+            nested: directories of the workspace's projects.
+            projects: the same as something to ask, for a workspace too large to be listed; replaces `nested`.
+            dependency_outputs: files and directories other tasks made for this one.
+            dependency_reported: directories that hold those outputs; denials in them are this task's matter.
+            cache_dir: where the run keeps its cache, when that is not `.vx/cache`.
+            links: links the grants were spelled through, each as its place and its text.
+            declared: what the task and those it depends on say they make.
 
         Raises:
             RequestRefused: with every reason found.
         """
-        return build.build(
-            config,
-            workspace_root=workspace_root,
-            files=Snapshot(),
-            facts=host_facts(),
-            keyed=keyed,
-            nested=nested,
-            projects=projects,
-            dependency_outputs=dependency_outputs,
-            dependency_reported=dependency_reported,
+        workspace = WorkspaceFacts(
+            root=workspace_root,
+            keyed=None if keyed is None else tuple(keyed),
+            nested=tuple(nested),
+            dependency_outputs=tuple(dependency_outputs),
+            dependency_reported=tuple(dependency_reported),
             cache_dir=cache_dir,
-            links=links,
-            declared=declared,
+            links=tuple(links),
+            declared=declared or Declared(),
         )
+        return build.build(config, workspace, files=Snapshot(), facts=host_facts(), projects=projects)
 
     def declare(self, tasks: Iterable[Request | ResolvedSandboxConfig]) -> None:
         """Say which tasks this run is of, in addition to those declared before.
@@ -175,12 +186,18 @@ class Session:
         Raises:
             RequestRefused: a config lists what is no host pattern; nothing was declared then.
         """
-        configs = [task if isinstance(task, ResolvedSandboxConfig) else task.config for task in tasks]
-        refused = tuple(refusal for config in configs for refusal in network_grants.judge(config))
+        configs: dict[ResolvedSandboxConfig, None] = {}
+        refused: list[Refusal] = []
+        for task in tasks:
+            if isinstance(task, ResolvedSandboxConfig):
+                refused += network_grants.judge(task)
+                configs[task] = None
+            else:  # a request's config was judged when the request was built
+                configs[task.config] = None
         if refused:
-            raise RequestRefused(refused)
+            raise RequestRefused(tuple(refused))
         with self._lock:
-            self._declared |= dict.fromkeys(configs)
+            self._declared |= configs
 
     @property
     def declared(self) -> tuple[ResolvedSandboxConfig, ...]:

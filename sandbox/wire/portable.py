@@ -20,6 +20,7 @@ from sandbox.contract import refusal_codes, results
 from sandbox.contract.config import VERSION, ResolvedSandboxConfig
 from sandbox.contract.errors import Refusal, RequestRefused
 from sandbox.request import build, credentials
+from sandbox.request.request import WorkspaceFacts
 from sandbox.request.task_outputs import Declared
 from sandbox.wire import config_json
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_facts import Files, HostFacts
     from sandbox.contract.results import RunResult
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
 
 _GRANTS = ("allowRead", "allowWrite")
 _PLAIN = ("workspace", "project")
@@ -69,7 +70,7 @@ def request_to_json(attempt: Request) -> str:
     """One line of JSON: the config and what `sandbox.request.build` was told of the workspace, not what it found."""
     home, config = attempt.facts.home, attempt.config
     places = Anchors(attempt.workspace_root, config.project, home)
-    given = attempt.given
+    given = attempt.workspace
     told = {
         "keyed": None if given.keyed is None else [_out(path, places) for path in given.keyed],
         "nested": [_out(path, places) for path in given.nested],
@@ -78,8 +79,8 @@ def request_to_json(attempt: Request) -> str:
         "cacheDir": None if given.cache_dir is None else _out(given.cache_dir, places),
         "links": [[_out(place, places), _link_text(target, places)] for place, target in given.links],
         "declared": {
-            "own": _patterns_out(attempt.declared.own, places),
-            "upstream": [[task, _patterns_out(made, places)] for task, made in attempt.declared.upstream],
+            "own": _patterns_out(given.declared.own, places),
+            "upstream": [[task, _patterns_out(made, places)] for task, made in given.declared.upstream],
         },
     }
     return _dump("request", {"config": _config(config, home), "given": told})
@@ -111,19 +112,17 @@ def request_from_json(text: str, *, workspace: str, facts: HostFacts, files: Fil
     links = given["links"]
     if not isinstance(links, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in links):  # noqa: PLR2004  a pair
         raise _malformed("given.links", '"given.links" is not a list of pairs')
-    return build.build(
-        config,
-        workspace_root=workspace,
-        files=files,
-        facts=facts,
+    known = WorkspaceFacts(
+        root=workspace,
         keyed=None if given["keyed"] is None else many("keyed"),
         nested=many("nested"),
         dependency_outputs=many("dependencyOutputs"),
         dependency_reported=many("dependencyReported"),
         cache_dir=None if given["cacheDir"] is None else one(given["cacheDir"], "cacheDir"),
-        links=[(one(place, "links"), _link_target(target, places)) for place, target in links],
+        links=tuple((one(place, "links"), _link_target(target, places)) for place, target in links),
         declared=_declared_in(given["declared"], places),
     )
+    return build.build(config, known, files=files, facts=facts)
 
 
 def _patterns_out(patterns: tuple[str, ...], places: Anchors) -> list[str]:

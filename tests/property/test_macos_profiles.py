@@ -23,7 +23,7 @@ from tests.support.seatbelt import Profile
 if TYPE_CHECKING:
     from sandbox.planning.macos.profile_rules import Filter, MacPlan
     from sandbox.planning.plan import Plan
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
     from tests.support.memory_files import MemoryFiles
 
 #: Worlds; some 30 paths are asked about in each with every operation, some 200 of `access()`, so over 10,000 in all,

@@ -17,7 +17,8 @@ from sandbox.contract.config import Ignore, ResolvedSandboxConfig
 from sandbox.contract.errors import RequestRefused
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access
-from sandbox.request.build import Request, build
+from sandbox.request.build import build
+from sandbox.request.request import Request, WorkspaceFacts
 from sandbox.request.task_outputs import Declared, anchored
 from sandbox.wire import portable
 from sandbox.wire.portable import Anchors
@@ -64,14 +65,16 @@ def built(case: Case) -> Request | None:
                 allow_write=given_["write"],
                 ignore=Ignore(read=("a/*", f"{WORKSPACE}/b"), write=(f"{HOME}/x",)),
             ),
-            workspace_root=WORKSPACE,
+            WorkspaceFacts(
+                root=WORKSPACE,
+                nested=given_["nested"],
+                declared=Declared(
+                    own=anchored(given_["project"], ("dist/**", "!dist/*.map", "{a,b}/[x].js")),
+                    upstream=(("libs/money#build", anchored(f"{WORKSPACE}/libs/money", ("out", "!out/x"))),),
+                ),
+            ),
             files=case.files,
             facts=FACTS,
-            nested=given_["nested"],
-            declared=Declared(
-                own=anchored(given_["project"], ("dist/**", "!dist/*.map", "{a,b}/[x].js")),
-                upstream=(("libs/money#build", anchored(f"{WORKSPACE}/libs/money", ("out", "!out/x"))),),
-            ),
         )
     except RequestRefused:
         return None
@@ -87,7 +90,7 @@ def test_a_request_comes_back_as_it_was_on_the_same_machine(case: Case) -> None:
     assert WORKSPACE not in text.replace("{workspace}", "")
     again = portable.request_from_json(text, workspace=WORKSPACE, facts=FACTS, files=case.files)
     # what is ignored comes back spelled from the root, and with its links resolved
-    assert dataclasses.replace(again, config=made.config, given=made.given) == made
+    assert dataclasses.replace(again, judged=made.judged, workspace=made.workspace) == made
     assert again.config.allow_read == expanded(made.config.allow_read)
     assert again.config.allow_write == expanded(made.config.allow_write)
 

@@ -18,12 +18,13 @@ from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.machine.ask_facts import HostFiles
 from sandbox.macos.system_tools import SystemTools
 from sandbox.request.build import build
+from sandbox.request.request import WorkspaceFacts
 
 if TYPE_CHECKING:
     from typing import Any
 
     from sandbox.contract.run_options import Signalled
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
 
 _EXEC = """#!{python} -IS
 import json, os, re, signal, sys
@@ -131,4 +132,4 @@ def mac_request(project: Path, temp: Path, *, workspace: Path | None = None, **f
     root = str(workspace or project)
     config = ResolvedSandboxConfig(platform="macos", workspace=root, project=str(project), **fields)
     facts = HostFacts(platform="macos", home=os.path.realpath(Path.home()), temp_root=str(temp))
-    return build(config, workspace_root=root, files=HostFiles(), facts=facts)
+    return build(config, WorkspaceFacts(root=root), files=HostFiles(), facts=facts)

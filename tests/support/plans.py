@@ -8,11 +8,13 @@ from sandbox.base.host_facts import HostFacts
 from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.planning.linux_plan import plan
 from sandbox.request.build import build
+from sandbox.request.request import WorkspaceFacts
 
 if TYPE_CHECKING:
     from sandbox.base.host_facts import Files
     from sandbox.planning.plan import Plan
-    from sandbox.request.build import Request
+    from sandbox.request.linked_packages import LinkedProjects
+    from sandbox.request.request import Request
 
 HOME = "/home/mel"
 TEMP_ROOT = "/tmp/vx-1000"
@@ -28,12 +30,14 @@ def request(
     write: tuple[str, ...] = (),
     fields: dict[str, Any] | None = None,
     facts: HostFacts = FACTS,
+    projects: LinkedProjects | None = None,
     **given: Any,
 ) -> Request:
     config = ResolvedSandboxConfig(
         platform="linux", workspace=workspace, project=project, allow_read=read, allow_write=write, **(fields or {})
     )
-    return build(config, workspace_root=workspace, files=files, facts=facts, **given)
+    known: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    return build(config, WorkspaceFacts(root=workspace, **known), files=files, facts=facts, projects=projects)
 
 
 def planned(files: Files, *, temp: str | None = None, **given: Any) -> Plan:

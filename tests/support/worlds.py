@@ -16,12 +16,13 @@ from sandbox.contract.errors import RequestRefused
 from sandbox.machine.ask_facts import HostFiles
 from sandbox.planning import linux_plan
 from sandbox.request import build as requests
+from sandbox.request.request import WorkspaceFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sandbox.planning.plan import Plan
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
 
 #: Where the project is in the workspace.
 PROJECTS = ("", "apps/shop")
@@ -207,16 +208,10 @@ def make(world: World, base: str, *, programs: Iterable[str] = (), served: bool 
                 yield replace(bare, allow_write=(globs.escape(place) + added,))
 
     def build(config: ResolvedSandboxConfig, nested: Iterable[str], cache: str | None) -> Request:
-        return requests.build(
-            config,
-            workspace_root=workspace,
-            files=files,
-            facts=facts,
-            nested=nested,
-            keyed=keyed,
-            cache_dir=cache,
-            links=tuple(links.items()),
+        known = WorkspaceFacts(
+            root=workspace, nested=tuple(nested), keyed=keyed, cache_dir=cache, links=tuple(links.items())
         )
+        return requests.build(config, known, files=files, facts=facts)
 
     nested = tuple(f"{base}/{relative}" for relative in world.nested if os.path.isdir(f"{base}/{relative}"))
     cache = None if world.cache is None else f"{base}/{world.cache}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from sandbox.base.host_facts import Files
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
     from vxconf.diagnostics.diagnostic import Diagnostic
     from vxconf.document.document import Document
     from vxconf.resolve.judge_block import JudgedBlock

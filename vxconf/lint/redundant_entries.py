@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_facts import Files
     from sandbox.planning.plan import Plan
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
     from vxconf.document.document import Document
     from vxconf.resolve.judge_block import JudgedBlock
     from vxconf.resolve.task_model import Entry, SandboxModel

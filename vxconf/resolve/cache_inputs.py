@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sandbox.base.host_facts import Files
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
     from vxconf.diagnostics.diagnostic import Diagnostic, FieldPath
     from vxconf.document.document import Document
     from vxconf.resolve.task_model import TaskModel

@@ -14,7 +14,8 @@ from sandbox.base import globs
 from sandbox.base.host_facts import Kind
 from sandbox.contract.config import Ignore, ResolvedSandboxConfig
 from sandbox.contract.errors import Refusal, RequestRefused
-from sandbox.request.build import build
+from sandbox.request import build
+from sandbox.request.request import WorkspaceFacts
 from sandbox.request.task_outputs import Declared, find
 from vxconf.diagnostics.diagnostic import Diagnostic, dotted, in_order
 from vxconf.resolve.resolve import Resolution, Surroundings, resolve
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import Files, HostFacts
     from sandbox.contract.config import Platform
     from sandbox.planning.plan import Plan
-    from sandbox.request.build import Request
     from sandbox.request.linked_packages import LinkedProjects
+    from sandbox.request.request import Request
     from vxconf.diagnostics.diagnostic import FieldPath
     from vxconf.document.document import Document
     from vxconf.resolve.task_model import SandboxModel
@@ -114,6 +115,7 @@ class JudgedBlock:
         origins: for each field of `bare.config`, the field of the resolved config it is.
         refusals: why the block cannot be granted, in file order.
         folded: asked when the whole request is, since other files have to be read for it.
+        bare_plan: how `bare` is carried out on Linux, where judging a pattern needed to know.
     """
 
     resolution: Resolution
@@ -122,6 +124,7 @@ class JudgedBlock:
     refusals: tuple[Diagnostic, ...]
     where: BlockSetting
     folded: Callable[[], Folded]
+    bare_plan: Plan | None = None
 
     @property
     def files(self) -> Files:
@@ -143,19 +146,16 @@ class JudgedBlock:
             return None
         where, folded = self.where, self.folded()
         made = find(folded.made, files)
-        return build(
-            self.bare.config,
-            workspace_root=where.workspace,
-            files=files,
-            facts=where.facts,
-            keyed=folded.keyed,
-            projects=where.projects,
+        known = WorkspaceFacts(
+            root=where.workspace,
+            keyed=None if folded.keyed is None else tuple(sorted(folded.keyed)),
             dependency_outputs=made.reads,
             dependency_reported=made.reported,
             cache_dir=where.cache_dir,
             links=self.resolution.links,
             declared=folded.declared,
         )
+        return build.complete(self.bare, known, files=files, projects=where.projects)
 
     @functools.cached_property
     def plan(self) -> Plan | None:
@@ -171,9 +171,8 @@ class JudgedBlock:
         if request is None:
             return
         if any(map(globs.has_wildcard, request.config.allow_read)):
-            linux = request.config.platform == "linux"
-            # on macOS a grant covers what is made later as well
-            named = (field for field, _ in _planned(request, self.files).inert) if linux else ()
+            # on macOS a grant covers what is made later as well, and nothing was planned
+            named = (field for field, _ in self.bare_plan.inert) if self.bare_plan is not None else ()
         else:
             # a whole plan says the same, and takes ten times as long as judging the block
             named = (
@@ -213,24 +212,17 @@ def judge(
     )
     diagnostics = [diagnose(r.refusal, r.path, document) for r in resolution.refusals]
     trial = _Trial(resolution.config)
+    known = WorkspaceFacts(root=where.workspace, cache_dir=where.cache_dir, links=resolution.links)
     request: Request | None = None
+    planned: Plan | None = None
     while True:
         try:
-            request = build(
-                trial.config,
-                workspace_root=where.workspace,
-                files=where.files,
-                facts=where.facts,
-                projects=where.projects,
-                cache_dir=where.cache_dir,
-                links=resolution.links,
-                linked=False,
-            )
+            request = build.judge(trial.config, known, files=where.files, facts=where.facts, projects=where.projects)
             if trial.config.platform == "macos":
                 _profiled(request, where.files)
             elif any(map(globs.has_wildcard, (*trial.config.allow_read, *trial.config.allow_write))):
                 # only a pattern can be refused for what it would have to look at
-                _planned(request, where.files)
+                planned = _planned(request, where.files)
         except RequestRefused as fault:
             diagnostics += [
                 diagnose(r, place_of(trial.field(r.field), resolution, block), document) for r in fault.refusals
@@ -246,6 +238,7 @@ def judge(
         refusals=in_order(diagnostics),
         where=where,
         folded=folded,
+        bare_plan=planned,
     )
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import HostFacts
     from sandbox.contract.config import Platform, ResolvedSandboxConfig
     from sandbox.machine.ask_facts import Snapshot
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
     from vxconf.resolve.judge_block import BlockSetting, Folded, JudgedBlock
     from vxconf.resolve.task_model import TaskModel
     from vxconf.workspace.find_projects import ProjectFinder

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sandbox.linux.messages import Failed
     from sandbox.machine.learned import LearnedFacts
     from sandbox.planning.plan import Plan
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
 
 
 #: Observers that let every call go on.

@@ -15,14 +15,13 @@ from sandbox.planning.macos.path_regex import aliases, carriers, executed
 from sandbox.planning.macos.path_rules import Marks
 from sandbox.planning.macos.profile_rules import EXEC, READ, WRITE, At, Below, Expression, Filter, MacPlan, Rule
 from sandbox.planning.operations import Make, Name, Names, Operation, Origin
-from sandbox.request import write_grants
 from sandbox.request.protected_names import ProtectedNames, existing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sandbox.base.host_facts import Files
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
     from sandbox.request.write_grants import WriteGrant
 
 _TEMP = Origin(reason="the task's own temporary directory")
@@ -54,10 +53,7 @@ def plan(
         RequestRefused: with every reason found, in the order of the config.
     """
     config = request.config
-    judge = write_grants.GrantContext(
-        config=config, facts=request.facts, files=files, walls=request.walls, stores=request.stores
-    )
-    grants, refused = judge.judge()
+    grants, refused = request.writes_now(files)
     marks = Marks(request, files)
     marks.hide()
     marks.enter(config.project, _PROJECT, itself_too=True)

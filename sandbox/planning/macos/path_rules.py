@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sandbox.base.host_facts import Files
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
 
 _WORKSPACE = Origin(reason="nothing in the workspace exists unless it is granted")
 _TEMP_ROOT = Origin(reason="other tasks' temporary directories do not exist")

@@ -13,7 +13,7 @@ from sandbox.proxy.policy.policy_from_config import host_ports, own_sockets
 if TYPE_CHECKING:
     from sandbox.base.host_facts import Files
     from sandbox.planning.macos.profile_rules import MacPlan
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
 
 
 def plan(request: Request, files: Files, *, temp: str | None = None, ports: tuple[int, ...] = ()) -> MacPlan:

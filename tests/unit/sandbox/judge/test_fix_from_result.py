@@ -9,7 +9,7 @@ import sandbox
 from sandbox.base.host_facts import HostFacts
 from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.contract.results import DenialClass, Fix, FixPaths, RunResult, Violation
-from sandbox.request.build import Request
+from sandbox.request.request import JudgedConfig, Request, WorkspaceFacts
 from sandbox.request.task_outputs import Declared, anchored
 from sandbox.request.walls import Wall
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 P = "/ws/apps/shop"
 REQUEST = Request(
-    config=ResolvedSandboxConfig(platform="linux", workspace="/ws", project=P),
+    judged=JudgedConfig(config=ResolvedSandboxConfig(platform="linux", workspace="/ws", project=P)),
     workspace_root="/ws",
+    workspace=WorkspaceFacts(root="/ws"),
     facts=HostFacts(platform="linux", home="/home/mel", temp_root="/tmp/vx-1"),
     stores=(Wall(path="/home/mel/.npmrc", reason="the credential store ~/.npmrc"),),
 )
@@ -61,7 +62,9 @@ def test_for_an_attempt_it_is_spelled_for_its_project() -> None:
 
 def test_what_other_tasks_make_is_left_to_them_and_a_cached_task_gets_its_inputs() -> None:
     declared = Declared(upstream=(("libs/money#build", anchored("/ws/libs/money", ("dist/**",))),))
-    attempt = replace(REQUEST, declared=declared, keyed=frozenset({"/ws/libs/money"}))
+    attempt = replace(
+        REQUEST, workspace=WorkspaceFacts(root="/ws", declared=declared), keyed=frozenset({"/ws/libs/money"})
+    )
     run = result(denied("write", "openat", "/ws/libs/money/dist/a.js", "run-upstream"))
     assert sandbox.fix(run, attempt) is None
     keyed = sandbox.fix(result(denied("read", "stat", f"{P}/notes.md")), attempt)

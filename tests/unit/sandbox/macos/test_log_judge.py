@@ -14,6 +14,7 @@ from sandbox.macos.denial_log import LoggedDenial
 from sandbox.macos.log_judge import LogJudge
 from sandbox.planning.macos.plan_of_request import plan
 from sandbox.request.build import build
+from sandbox.request.request import WorkspaceFacts
 from tests.support.memory_files import MemoryFiles
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def _judge(
         f"{SHOP}/lib/a.py", f"{SHOP}/notes.md", f"{WS}/libs/money/src/c.py", f"{WS}/.git/HEAD", "/private/etc/hosts"
     )
     config = ResolvedSandboxConfig(platform="macos", workspace=WS, project=project, **fields)
-    request = build(config, workspace_root=WS, files=files, facts=FACTS)
+    request = build(config, WorkspaceFacts(root=WS), files=files, facts=FACTS)
     planned = plan(request, files)
     boundary = Boundary(
         plan=planned,

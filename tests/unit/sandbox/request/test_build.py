@@ -9,7 +9,8 @@ from sandbox.contract import refusal_codes
 from sandbox.contract.config import Ignore, ResolvedSandboxConfig
 from sandbox.contract.errors import RequestRefused
 from sandbox.request import credentials
-from sandbox.request.build import Implied, build
+from sandbox.request.build import build
+from sandbox.request.request import Implied, WorkspaceFacts
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import FACTS, HOME, request
 from vxconf.diagnostics.codes import CODES
@@ -368,14 +369,14 @@ def test_a_nul_in_the_projects_path_is_refused() -> None:
 def test_a_config_of_another_machine_or_workspace_is_refused() -> None:
     config = ResolvedSandboxConfig(platform="macos", workspace="/other", project="/ws/apps/shop")
     with pytest.raises(RequestRefused) as caught:
-        build(config, workspace_root="/ws", files=MemoryFiles.of(*WORKSPACE), facts=FACTS)
+        build(config, WorkspaceFacts(root="/ws"), files=MemoryFiles.of(*WORKSPACE), facts=FACTS)
     assert [(r.code, r.field) for r in caught.value.refusals] == [("VX509", "platform"), ("VX314", "workspace")]
 
 
 def test_the_workspace_root_is_made_canonical() -> None:
     files = MemoryFiles.of(*WORKSPACE, links={"/link": "/ws"})
     config = ResolvedSandboxConfig(platform="linux", workspace="/ws", project="/ws/apps/shop")
-    assert build(config, workspace_root="/link", files=files, facts=FACTS).workspace_root == "/ws"
+    assert build(config, WorkspaceFacts(root="/link"), files=files, facts=FACTS).workspace_root == "/ws"
 
 
 def test_every_code_the_engine_refuses_with_is_documented() -> None:

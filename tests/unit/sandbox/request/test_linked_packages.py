@@ -10,7 +10,7 @@ from tests.support.memory_files import MemoryFiles
 from tests.support.plans import HOME, request
 
 if TYPE_CHECKING:
-    from sandbox.request.build import Request
+    from sandbox.request.request import Request
 
 WS = (
     "/ws/.git/HEAD",

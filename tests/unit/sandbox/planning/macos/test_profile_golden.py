@@ -19,7 +19,8 @@ from sandbox.planning.macos.path_regex import BELOW, aliases, literal
 from sandbox.planning.macos.plan_of_request import plan
 from sandbox.planning.macos.profile_text import text
 from sandbox.request import credentials
-from sandbox.request.build import Request, build
+from sandbox.request.build import build
+from sandbox.request.request import Request, WorkspaceFacts
 from tests.conftest import REPOSITORY, WORKSPACES, copy_workspace
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import FACTS
@@ -75,13 +76,15 @@ def _request(case: dict[str, Any], files: MemoryFiles, links: dict[str, str]) ->
     facts = HostFacts(platform="macos", home=FACTS.home, temp_root=FACTS.temp_root, protected=FACTS.protected)
     return build(
         config,
-        workspace_root=case["workspace"],
+        WorkspaceFacts(
+            root=case["workspace"],
+            nested=tuple(case.get("nested", ())),
+            dependency_outputs=tuple(case.get("dependencyOutputs", ())),
+            cache_dir=case.get("cacheDir"),
+            links=tuple((place, links[place]) for place in case.get("spelledThrough", ())),
+        ),
         files=files,
         facts=facts,
-        nested=case.get("nested", ()),
-        dependency_outputs=case.get("dependencyOutputs", ()),
-        cache_dir=case.get("cacheDir"),
-        links=[(place, links[place]) for place in case.get("spelledThrough", ())],
     )
 
 

@@ -12,6 +12,7 @@ from sandbox.contract.errors import RequestRefused
 from sandbox.planning.macos.plan_of_request import plan
 from sandbox.planning.macos.profile_text import LIMIT, text, weight
 from sandbox.request.build import build
+from sandbox.request.request import WorkspaceFacts
 from tests.support.memory_files import MemoryFiles
 from tests.support.seatbelt import Profile
 
@@ -43,7 +44,7 @@ def _profile(
     config = ResolvedSandboxConfig(
         platform="macos", workspace=WS, project=project, allow_read=read, allow_write=write, **fields
     )
-    request = build(config, workspace_root=WS, files=files, facts=FACTS, nested=nested)
+    request = build(config, WorkspaceFacts(root=WS, nested=nested), files=files, facts=FACTS)
     return Profile.of(text(plan(request, files, temp=f"{TEMP}/task-1", ports=ports)))
 
 
@@ -291,7 +292,7 @@ def test_a_long_profile_spells_a_directory_once() -> None:
     files = _many(900)
     config = ResolvedSandboxConfig(platform="macos", workspace=WS, project=SHOP, allow_read=files)
     tree = MemoryFiles.of(*TREE, *files)
-    request = build(config, workspace_root=WS, files=tree, facts=FACTS)
+    request = build(config, WorkspaceFacts(root=WS), files=tree, facts=FACTS)
     found = plan(request, tree)
     assert weight(found.rules) > LIMIT
     profile = Profile.of(text(found))
