@@ -17,7 +17,7 @@ from sandbox.request import build, network_grants
 from sandbox.request.write_grants import GrantContext
 from sandbox.session.session import Session
 from vxconf.cli.commands import explain
-from vxconf.workspace.task import Refused
+from vxconf.workspace.project import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
