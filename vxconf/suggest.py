@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ class NearestNames:
         if self._left < len(self.names):
             return None
         self._left -= len(self.names)
-        from difflib import get_close_matches
-
         near = get_close_matches(wrong, [n for n in self.names if n != wrong], 1, 0.6)
         return near[0] if near else None
 
@@ -40,3 +39,11 @@ class NearestNames:
 def fold(name: str) -> str:
     """The name without what people confuse."""
     return name.casefold().replace("_", "").replace("-", "")
+
+
+def near_names(name: str, known: Iterable[str], *, count: int = 3) -> tuple[str, ...]:
+    """At most `count` known names close to `name`, best first."""
+    names = list(dict.fromkeys(known))
+    lowered = {known_name.lower(): known_name for known_name in reversed(names)}
+    found = get_close_matches(name.lower(), list(lowered), count, 0.6)
+    return tuple(lowered[match] for match in found)

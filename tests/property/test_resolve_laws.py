@@ -12,9 +12,9 @@ from sandbox.base import globs, paths
 from sandbox.wire.config_json import to_json
 from tests.property.strategies import HOME, WORKSPACE, any_names, trees
 from tests.support.memory_files import MemoryFiles
+from tests.support.task_data import as_data
 from vxconf.resolve.normalize import normalize
-from vxconf.resolve.resolve import Resolution, Surroundings, resolve
-from vxconf.resolve.task_model import as_data
+from vxconf.resolve.resolve import Resolution, resolve
 
 if TYPE_CHECKING:
     import random
@@ -56,10 +56,7 @@ def _resolved(block: dict[str, Any], files: MemoryFiles, *, project: str = PROJE
     run = normalize(_file(block)).tasks[0].exec
     assert run is not None
     assert run.sandbox is not None
-    return resolve(
-        run.sandbox,
-        Surroundings(platform="linux", workspace=WORKSPACE, project=project, home=HOME, files=files),
-    )
+    return resolve(run.sandbox, platform="linux", workspace=WORKSPACE, project=project, home=HOME, files=files)
 
 
 def _shuffled(value: Any, seed: random.Random) -> Any:

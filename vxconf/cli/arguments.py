@@ -5,11 +5,10 @@ The fast path parses from this table and typer's commands are built from it, so 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option.
 
     Attributes:
@@ -32,8 +31,7 @@ class Option:
         return self.own_key or self.name.lstrip("-").replace("-", "_")
 
 
-@dataclass(frozen=True, slots=True)
-class Positional:
+class Positional(NamedTuple):
     """The arguments without a dash."""
 
     name: str
@@ -47,8 +45,7 @@ class Positional:
         return self.name.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One subcommand.
 
     Attributes:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from sandbox.machine.ask_facts import home_directory
 from vxconf.cli.console import UsageError
+from vxconf.diagnostics.render import text
 from vxconf.workspace.find_projects import TooManyDirectories
+from vxconf.workspace.load_file import load_file
 from vxconf.workspace.references import Unknown
 from vxconf.workspace.root import RootFinder
 from vxconf.workspace.workspace import Workspace
@@ -47,15 +49,11 @@ def task_of(workspace: Workspace, reference: str) -> Task:
 
 def rendered(diagnostics: Iterable[Diagnostic], task: Task, *, colour: bool) -> str:
     """Diagnostics of a task as text, with the lines they are about."""
-    from vxconf.diagnostics.render import text
-
     loaded, workspace = task.project.loaded, task.project.workspace
     found = tuple(diagnostics)
     sources = {loaded.file: loaded.text} if loaded is not None else {}
     marker = workspace.chosen_by.marker
     name = workspace.name_of(marker)
     if name not in sources and any(one.file == name for one in found) and os.path.isfile(marker):
-        from vxconf.workspace.load_file import load_file
-
         sources[name] = load_file(marker, file=name).text
     return text(found, sources, colour=colour)

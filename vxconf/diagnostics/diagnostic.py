@@ -1,49 +1,31 @@
-"""What is said about a file: one `Diagnostic` per mistake; the codes are documented in `vxconf.diagnostics.codes`."""
+"""A `Diagnostic`: one mistake of a file with its place; `vxconf.diagnostics.codes` documents the codes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from vxconf.diagnostics.codes import Severity
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sandbox.contract.config import Platform
-    from vxconf.diagnostics.codes import CODES, Code, Stage
-
-__all__ = [
-    "CODES",
-    "Code",
-    "Diagnostic",
-    "FieldPath",
-    "Place",
-    "Severity",
-    "Stage",
-    "UnreadableFile",
-    "dotted",
-    "in_order",
-]
 
 #: Where a value is in the document: keys and list indexes, outermost first.
 FieldPath = tuple[str | int, ...]
 
 
-def __getattr__(name: str) -> object:
-    """`CODES`, `Code` and `Stage`, loaded once somebody has something to say."""
-    if name not in {"CODES", "Code", "Stage"}:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from vxconf.diagnostics import codes
-
-    return getattr(codes, name)
-
-
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Severity(StrEnum):
+    """The weight of a diagnostic: `error` refuses the file or the task, `warning` only where the user asks for that."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Place(NamedTuple):
     """A stretch of text: lines and columns from 1, in characters, the end exclusive."""
 
     line: int
@@ -57,7 +39,7 @@ class Diagnostic:
     """One mistake, its place and its remedy.
 
     Attributes:
-        code: a key of `CODES`.
+        code: a key of `vxconf.diagnostics.codes.table.CODES`.
         file: the file's name as the user gave it.
         path: the dotted field, such as `tasks.build.exec.sandbox.allow.network[0]`; empty when the
             file as a whole is at fault.

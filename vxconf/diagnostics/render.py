@@ -6,6 +6,7 @@ Nothing here decides anything; SARIF has a room of its own.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from unicodedata import combining, east_asian_width
 
 from vxconf.diagnostics.diagnostic import Place
 
@@ -142,8 +143,6 @@ def _cells(string: str) -> int:
     """The cells of a terminal a text takes."""
     if string.isascii():
         return len(string) + (_TAB - 1) * string.count("\t")
-    from unicodedata import combining, east_asian_width
-
     width = 0
     for char in string:
         if char == "\t":

@@ -6,13 +6,14 @@ import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from vxconf.diagnostics.diagnostic import CODES
+from vxconf.diagnostics.codes.table import CODES
 from vxconf.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vxconf.diagnostics.diagnostic import Code, Diagnostic
+    from vxconf.diagnostics.codes.code import Code
+    from vxconf.diagnostics.diagnostic import Diagnostic
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

@@ -12,6 +12,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tree_sitter import Language, Parser
+
 from vxconf.diagnostics.diagnostic import Place
 
 if TYPE_CHECKING:
@@ -210,8 +212,6 @@ class _Index:
 
 def tree(text: str, form: Format) -> Node:
     """The text as tree-sitter reads it; its byte offsets are the text's characters."""
-    from tree_sitter import Language, Parser
-
     if form == "toml":
         from tree_sitter_toml import language
     else:

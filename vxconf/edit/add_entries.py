@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vxconf.diagnostics.diagnostic import UnreadableFile, dotted
 from vxconf.document.parse import parse
 from vxconf.document.spans import locate
-from vxconf.edit import json_edits, toml_edits
+from vxconf.edit import json_edits
 from vxconf.edit.text_edits import Uneditable, edited
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ def with_entries(
 def _grown(document: Document, path: tuple[str, ...], entries: Sequence[str]) -> Document:
     text = document.text
     if document.format == "toml":
+        from vxconf.edit import toml_edits  # tomlkit takes long to load, and only a file that is edited needs it
+
         text = toml_edits.with_entries(text, path, entries)
     else:
         text = edited(text, json_edits.add(text, path, entries))

@@ -13,13 +13,16 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
+import tomlkit
+from tomlkit.items import AbstractTable, AoT, Array, Comment, InlineTable, String, Table, Whitespace
+
 from vxconf.edit.text_edits import Uneditable, style_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tomlkit.container import Container
-    from tomlkit.items import Array, InlineTable, Item, Key, Table
+    from tomlkit.items import Item, Key
 
     from vxconf.edit.text_edits import Style
 
@@ -103,9 +106,7 @@ def with_entries(text: str, path: _Path, entries: Sequence[str]) -> str:
 
 
 def _edited(text: str, path: _Path, entries: Sequence[str]) -> str:
-    from tomlkit import parse
-
-    document = parse(text)
+    document = tomlkit.parse(text)
     sections = list(_sections(document))
     style = style_of(text, "toml", literal=_prefers_literal(document.body))
     pairs = ((section, pair) for section in sections for pair in section.pairs)
@@ -121,8 +122,6 @@ def _edited(text: str, path: _Path, entries: Sequence[str]) -> str:
 
 def _into(pair: _Pair, rest: _Path, entries: Sequence[str], style: Style) -> None:
     """Into the value of a pair that is the list, or holds it at the end of a path."""
-    from tomlkit.items import Array, InlineTable
-
     name, value = ".".join(pair.path), pair.value
     if not rest:
         if not isinstance(value, Array):
@@ -148,16 +147,14 @@ def _into(pair: _Pair, rest: _Path, entries: Sequence[str], style: Style) -> Non
 
 def _put_inside(table: InlineTable, inside: list[_Pair], said: str) -> None:
     """A new pair at the end of an inline table."""
-    from tomlkit import parse, ws
-
-    body, new = table.value.body, parse(said).body[0]
+    body, new = table.value.body, tomlkit.parse(said).body[0]
     if not inside:
-        body[:] = [(None, ws(" ")), new, (None, ws(" "))]
+        body[:] = [(None, tomlkit.ws(" ")), new, (None, tomlkit.ws(" "))]
         return
     point = inside[-1].index + 1
     # some versions keep the commas that were read, and then want one; others write them all
     commas = any(key is None and "," in item.as_string() for key, item in body)
-    body[point:point] = [*([(None, ws(","))] if commas else ()), (None, ws(" ")), new]
+    body[point:point] = [*([(None, tomlkit.ws(","))] if commas else ()), (None, tomlkit.ws(" ")), new]
 
 
 def _laid(sections: list[_Section], path: _Path, entries: Sequence[str], style: Style) -> None:
@@ -193,9 +190,7 @@ def _laid(sections: list[_Section], path: _Path, entries: Sequence[str], style: 
 
 
 def _put_line(body: _Body, point: int, line: str) -> None:
-    from tomlkit import parse
-
-    body.insert(point, parse(f"{line}\n").body[0])
+    body.insert(point, tomlkit.parse(f"{line}\n").body[0])
 
 
 def _put_header(last: _Section, said: str, *, apart: bool) -> None:
@@ -204,19 +199,14 @@ def _put_header(last: _Section, said: str, *, apart: bool) -> None:
     It stands in that section's body, so what is between there and the next header follows it; its display name, which
     is what the parser gave it, is written whole.
     """
-    from tomlkit import parse, ws
-    from tomlkit.items import Table
-
-    key, table = parse(f"{said}\n").body[0]
+    key, table = tomlkit.parse(f"{said}\n").body[0]
     while isinstance(table, Table) and table.is_super_table():
         key, table = table.value.body[0]
-    last.body[last.end : last.end] = [*([(None, ws("\n"))] if apart else ()), (key, table)]
+    last.body[last.end : last.end] = [*([(None, tomlkit.ws("\n"))] if apart else ()), (key, table)]
 
 
 def _apart(sections: list[_Section], last: _Section) -> bool:
     """Whether a blank line stands before a section and the remarks above it; before the first, one would."""
-    from tomlkit.items import Comment, Whitespace
-
     before = sections[sections.index(last) - 1]
     above = [item for _, item in takewhile(lambda one: not _is_header(*one), before.body)]
     while above and isinstance(above[-1], Comment):
@@ -258,11 +248,9 @@ def _grow(array: Array, outer: str, entries: Sequence[str], style: Style) -> Non
 def _add(
     array: Array, entries: Sequence[str], style: Style, *, indent: str, newline: bool = True, trailing: bool = False
 ) -> None:
-    from tomlkit import value, ws
-
     for index, entry in enumerate(entries):
-        comma = (ws(","),) if trailing or index < len(entries) - 1 else ()
-        array.add_line(value(style.quoted(entry)), *comma, indent=indent, add_comma=False, newline=newline)
+        comma = (tomlkit.ws(","),) if trailing or index < len(entries) - 1 else ()
+        array.add_line(tomlkit.value(style.quoted(entry)), *comma, indent=indent, add_comma=False, newline=newline)
 
 
 def _last(text: str, array: Array) -> tuple[int, re.Match[str]]:
@@ -301,8 +289,6 @@ def _sections(document: Container) -> Iterator[_Section]:
 
 
 def _below(body: _Body, around: tuple[Key, ...]) -> Iterator[_Section]:
-    from tomlkit.items import Table
-
     for key, item in body:
         if key is None or not isinstance(item, Table) or key.is_dotted():
             continue
@@ -313,8 +299,6 @@ def _below(body: _Body, around: tuple[Key, ...]) -> Iterator[_Section]:
 
 
 def _is_header(key: Key | None, item: Item) -> bool:
-    from tomlkit.items import AoT, Table
-
     return isinstance(item, AoT) or (isinstance(item, Table) and key is not None and not key.is_dotted())
 
 
@@ -326,8 +310,6 @@ def _pairs(body: _Body) -> Iterator[_Pair]:
 
 def _leaves(key: Key, item: Item) -> Iterator[tuple[tuple[Key, ...], Item]]:
     """A pair's key in its parts, and its value; a dotted key is read as tables in one another."""
-    from tomlkit.items import Table
-
     if not isinstance(item, Table):
         yield (key,), item
         return
@@ -351,8 +333,6 @@ def _prefers_literal(body: _Body) -> bool:
 
 
 def _strings(items: Iterator[Item]) -> Iterator[Item]:
-    from tomlkit.items import AbstractTable, AoT, Array, String
-
     for item in items:
         if isinstance(item, String):
             yield item

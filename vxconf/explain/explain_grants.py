@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.errors import RequestRefused
+from sandbox.planning.linux_plan import plan
 from sandbox.request.protected_names import DIRECTORIES, FILES
 from vxconf.diagnostics.diagnostic import dotted
 from vxconf.document.spans import locate
@@ -304,8 +305,6 @@ def _written(what: Explained, field: str, grant: str, path: str) -> Iterator[str
 
 def _without_fuse(what: Explained, field: str) -> str:
     """What becomes of a grant of names on a machine where nothing serves them."""
-    from sandbox.planning.linux_plan import plan
-
     request = what.judged.request
     if request is not None:
         try:

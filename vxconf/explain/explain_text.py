@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vxconf.diagnostics.diagnostic import quoted
 from vxconf.diagnostics.render import printable
 from vxconf.explain.explain_macos import DIFFERENCES, NEVER_RUN
 
@@ -108,6 +109,4 @@ def _source(by: JSON | None) -> str:
 
 
 def _toml(value: object) -> str:
-    from vxconf.diagnostics.diagnostic import quoted
-
     return quoted(value) if isinstance(value, str) else str(value).lower()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from sandbox.base import paths
@@ -40,8 +39,7 @@ class Needless:
         if self._whole is None:
             return False
         block, files = self._block, self._judged.files
-        rest = dataclasses.replace(
-            block,
+        rest = block._replace(
             read=tuple(one for one in block.read if one != entry),
             write=tuple(one for one in block.write if one != entry),
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandbox.base import globs
 from sandbox.base.host_facts import Kind
@@ -18,7 +18,7 @@ from sandbox.request import build
 from sandbox.request.request import WorkspaceFacts
 from sandbox.request.task_outputs import Declared, find
 from vxconf.diagnostics.diagnostic import Diagnostic, dotted, in_order
-from vxconf.resolve.resolve import Resolution, Surroundings, resolve
+from vxconf.resolve.resolve import Resolution, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,8 +71,7 @@ _ATTRIBUTES = {
 }
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class BlockSetting:
+class BlockSetting(NamedTuple):
     """What blocks of one project are judged against.
 
     Attributes:
@@ -90,8 +89,7 @@ class BlockSetting:
     facts: HostFacts
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Folded:
+class Folded(NamedTuple):
     """What a task's cache key folds of other tasks.
 
     Attributes:
@@ -102,7 +100,7 @@ class Folded:
 
     keyed: frozenset[str] | None = None
     made: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    declared: Declared = dataclasses.field(default_factory=Declared)
+    declared: Declared = Declared()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -202,13 +200,11 @@ def judge(
     """
     resolution = resolve(
         block,
-        Surroundings(
-            platform=where.platform,
-            workspace=where.workspace,
-            project=where.project,
-            home=where.facts.home,
-            files=where.files,
-        ),
+        platform=where.platform,
+        workspace=where.workspace,
+        project=where.project,
+        home=where.facts.home,
+        files=where.files,
     )
     diagnostics = [diagnose(r.refusal, r.path, document) for r in resolution.refusals]
     trial = _Trial(resolution.config)
@@ -249,7 +245,7 @@ def _names_something(grant: str, files: Files) -> bool:
 
 def diagnose(refusal: Refusal, path: FieldPath, document: Document) -> Diagnostic:
     """A refusal of the engine, told at its place in the file."""
-    from vxconf.diagnostics.codes import CODES
+    from vxconf.diagnostics.codes.table import CODES
     from vxconf.document.spans import locate
 
     return Diagnostic(

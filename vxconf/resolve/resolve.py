@@ -8,8 +8,7 @@ grant was spelled inside the project and lands outside, or that a link and not i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
@@ -26,16 +25,14 @@ if TYPE_CHECKING:
 LEAVES_PROJECT = "VX301"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedEntry:
+class RefusedEntry(NamedTuple):
     """A refusal and the place of the file it is about."""
 
     path: FieldPath
     refusal: Refusal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
+class Resolution(NamedTuple):
     """A resolved block.
 
     Attributes:
@@ -56,39 +53,35 @@ class Resolution:
         return next((entries for name, entries in self.origins if name == field), ())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """Where a block is resolved.
+def resolve(
+    block: SandboxModel, *, platform: Platform, workspace: str, project: str, home: str, files: Files
+) -> Resolution:
+    """The frozen config of one sandbox block.
 
-    Attributes:
-        workspace, project, home: canonical directories.
+    Args:
+        block: what the file says.
+        platform: the platform the config is for.
+        workspace: the canonical root directory of the workspace.
+        project: the canonical directory of the task's project, which relative grants start from.
+        home: the canonical home directory, which `~` stands for.
+        files: the file system whose links are followed.
     """
-
-    platform: Platform
-    workspace: str
-    project: str
-    home: str
-    files: Files
-
-
-def resolve(block: SandboxModel, where: Surroundings) -> Resolution:
-    """The frozen config of one sandbox block."""
-    return _Resolver(where).run(block)
+    return _Resolver(platform, workspace, project, home, files).run(block)
 
 
 class _Resolver:
-    def __init__(self, where: Surroundings) -> None:
-        self._where = where
+    def __init__(self, platform: Platform, workspace: str, project: str, home: str, files: Files) -> None:
+        self._platform: Platform = platform
+        self._workspace, self._project, self._home, self._files = workspace, project, home, files
         self._origins: list[tuple[str, Entries]] = []
         self._links: dict[str, str] = {}
         self._refusals: list[RefusedEntry] = []
 
     def run(self, block: SandboxModel) -> Resolution:
-        where = self._where
         config = ResolvedSandboxConfig(
-            platform=where.platform,
-            workspace=where.workspace,
-            project=where.project,
+            platform=self._platform,
+            workspace=self._workspace,
+            project=self._project,
             allow_read=self._list("allowRead", block.read, self._read),
             allow_write=self._list("allowWrite", block.write, self._write),
             network=self._all_or_list("network", block.network, _verbatim),
@@ -165,22 +158,22 @@ class _Resolver:
         # a socket is a path and no pattern: the rules have seen to that
         anchored = self._anchored(text)
         self._hold_inside("unixSockets", text, "", _literal_part(anchored))
-        yield paths.canonical(globs.unescape(anchored), self._where.files)
+        yield paths.canonical(globs.unescape(anchored), self._files)
 
     def _is_outside_directory(self, real: str, kind: Kind | None) -> bool:
         """Whether a write grant is a directory whatever its spelling; inside the project it may be a name."""
-        return kind is Kind.DIRECTORY and not paths.at_or_under(real, self._where.project)
+        return kind is Kind.DIRECTORY and not paths.at_or_under(real, self._project)
 
     def _anchored(self, grant: str) -> str:
         if grant == "~" or grant.startswith("~/"):
-            return globs.escape(self._where.home) + grant[1:]
+            return globs.escape(self._home) + grant[1:]
         if grant.startswith("/"):
             return grant
-        return paths.join(globs.escape(self._where.project), grant)
+        return paths.join(globs.escape(self._project), grant)
 
     def _grant(self, anchored: str, is_directory: Callable[[str, Kind | None], bool]) -> str:
         grant = globs.collapse(anchored)
-        files = self._where.files
+        files = self._files
         if globs.has_wildcard(grant):
             base, rest = _at_first_wildcard(grant)
             return paths.join(globs.escape(paths.canonical(base, files)), rest)
@@ -191,7 +184,7 @@ class _Resolver:
         return globs.escape(real)
 
     def _note_links(self, path: str) -> None:
-        found = paths.links_on(path, self._where.files)
+        found = paths.links_on(path, self._files)
         if found:
             self._links.update(found)
 
@@ -203,8 +196,8 @@ class _Resolver:
         """
         if grant == "~" or grant.startswith(("/", "~/")):
             return
-        project = self._where.project
-        real = paths.canonical(path, self._where.files)
+        project = self._project
+        real = paths.canonical(path, self._files)
         if paths.at_or_under(paths.normal(path), project) and not paths.at_or_under(real, project):
             place = globs.escape(real) + ("/" if field == "write" else "")
             raise Refusal(
@@ -219,10 +212,9 @@ class _Resolver:
         Raises:
             Refusal: `VX301`.
         """
-        where = self._where
         path = paths.normal(path)
-        real = paths.canonical(path, where.files)
-        closed = credentials.led_into(path, real, home=where.home, workspace=where.workspace, files=where.files)
+        real = paths.canonical(path, self._files)
+        closed = credentials.led_into(path, real, home=self._home, workspace=self._workspace, files=self._files)
         if closed:
             raise Refusal(
                 f'allow.read "{text}" leads through a link into {closed}',

@@ -6,15 +6,13 @@ Tasks are sorted by name: the order of a file's keys is not part of its meaning.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 #: Keys and indexes from the top of the file, such as `("tasks", "build", "exec", "sandbox", "allow", "read", 0)`.
 FieldPath = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One string of a list, and where it stands."""
 
     text: str
@@ -24,8 +22,7 @@ class Entry:
 Entries = tuple[Entry, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxModel:
+class SandboxModel(NamedTuple):
     """An `exec.sandbox` block.
 
     Attributes:
@@ -54,8 +51,7 @@ class SandboxModel:
     ignore_network: Entries = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Persistent:
+class Persistent(NamedTuple):
     """How to tell that a server is up.
 
     Attributes:
@@ -69,8 +65,7 @@ class Persistent:
     timeout: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exec:
+class Exec(NamedTuple):
     """What a task runs.
 
     Attributes:
@@ -87,8 +82,7 @@ class Exec:
     sandbox: SandboxModel | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cache:
+class Cache(NamedTuple):
     """What a task's cache key is made of and what it keeps; nothing here grants anything."""
 
     input_files: tuple[str, ...] = ()
@@ -99,8 +93,7 @@ class Cache:
     output_files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskModel:
+class TaskModel(NamedTuple):
     """One task; `exec` is `None` for a group."""
 
     name: str
@@ -110,83 +103,8 @@ class TaskModel:
     cache: Cache | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileModel:
+class FileModel(NamedTuple):
     """One task file."""
 
     name: str | None = None
     tasks: tuple[TaskModel, ...] = ()
-
-
-def as_data(model: FileModel) -> dict[str, Any]:
-    """A model in the file's own form; normalizing it gives the model back."""
-    data: dict[str, Any] = {"tasks": {task.name: _task(task) for task in model.tasks}}
-    if model.name is not None:
-        data["name"] = model.name
-    return data
-
-
-def _task(task: TaskModel) -> dict[str, Any]:
-    data: dict[str, Any] = {"dependsOn": list(task.depends_on)}
-    if task.exec is not None:
-        data["exec"] = _exec(task.exec)
-    if task.cache is not None:
-        cache = task.cache
-        data["cache"] = {
-            "inputs": {
-                "files": list(cache.input_files),
-                "workspaceFiles": list(cache.input_workspace_files),
-                "tasks": list(cache.input_tasks),
-                "env": list(cache.input_env),
-                "runtime": list(cache.input_runtime),
-            },
-            "outputs": {"files": list(cache.output_files)},
-        }
-    return data
-
-
-def _exec(run: Exec) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "command": run.command,
-        "env": {"define": dict(run.define), "passThrough": list(run.pass_through)},
-    }
-    if run.timeout is not None:
-        data["timeout"] = run.timeout
-    if run.persistent is not None:
-        wait = run.persistent
-        ready = {k: v for k, v in (("output", wait.output), ("port", wait.port)) if v is not None}
-        data["persistent"] = {"readyWhen": ready} | ({} if wait.timeout is None else {"timeout": wait.timeout})
-    if run.sandbox is not None:
-        data["sandbox"] = _sandbox(run.sandbox)
-    return data
-
-
-def _sandbox(block: SandboxModel) -> dict[str, Any]:
-    def texts(entries: Entries) -> list[str]:
-        return [entry.text for entry in entries]
-
-    allow: dict[str, Any] = {
-        "read": texts(block.read),
-        "write": texts(block.write),
-        "systemInfo": texts(block.system_info),
-        "machLookup": texts(block.mach_lookup),
-        "pty": block.pty,
-        "gitConfig": block.git_config,
-        "localBinding": list(block.local_binding) if isinstance(block.local_binding, tuple) else block.local_binding,
-    }
-    for key, value in (("network", block.network), ("unixSockets", block.unix_sockets)):
-        if value is not None:
-            allow[key] = True if value is True else texts(value)
-    return {
-        "allow": allow,
-        "deny": {"network": texts(block.deny_network)},
-        "ignore": {
-            "read": texts(block.ignore_read),
-            "write": texts(block.ignore_write),
-            "systemInfo": texts(block.ignore_system_info),
-            "network": texts(block.ignore_network),
-        },
-        "weakerWhenNested": block.weaker_when_nested,
-        "weakerNetworkIsolation": block.weaker_network_isolation,
-        "hermetic": block.hermetic,
-    }

@@ -6,9 +6,8 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
-
-from vxconf.schema import patterns
 
 
 class Invalid(Exception):
@@ -16,9 +15,9 @@ class Invalid(Exception):
 
 
 REGEX_PATTERNS = {
-    '^[^#\\x00-\\x1f\\x7f]+$(?!\\n)': patterns.test('^[^#\\x00-\\x1f\\x7f]+$(?!\\n)'),
-    '^(?![\\^\\s])[^#\\x00-\\x1f\\x7f]*[^#\\s\\x00-\\x1f\\x7f]$(?!\\n)': patterns.test('^(?![\\^\\s])[^#\\x00-\\x1f\\x7f]*[^#\\s\\x00-\\x1f\\x7f]$(?!\\n)'),
-    '\\S': patterns.test('\\S')
+    '^[^#\\x00-\\x1f\\x7f]+$(?!\\n)': re.compile('^[^#\\x00-\\x1f\\x7f]+\\Z(?!\\n)'),
+    '^(?![\\^\\s])[^#\\x00-\\x1f\\x7f]*[^#\\s\\x00-\\x1f\\x7f]$(?!\\n)': re.compile('^(?![\\^\\s])[^#\\x00-\\x1f\\x7f]*[^#\\s\\x00-\\x1f\\x7f]\\Z(?!\\n)'),
+    '\\S': re.compile('\\S')
 }
 
 def validate(data: Any) -> Any:
@@ -38,7 +37,7 @@ def validate(data: Any) -> Any:
             if not isinstance(data__name, (str)):
                 raise Invalid
             if isinstance(data__name, str):
-                if not REGEX_PATTERNS['^[^#\\x00-\\x1f\\x7f]+$(?!\\n)'](data__name):
+                if not REGEX_PATTERNS['^[^#\\x00-\\x1f\\x7f]+$(?!\\n)'].search(data__name):
                     raise Invalid
         if "tasks" in data_keys:
             data_keys.remove("tasks")
@@ -58,7 +57,7 @@ def validate(data: Any) -> Any:
                     for data__tasks_key in data__tasks:
                         try:
                             if isinstance(data__tasks_key, str):
-                                if not REGEX_PATTERNS['^(?![\\^\\s])[^#\\x00-\\x1f\\x7f]*[^#\\s\\x00-\\x1f\\x7f]$(?!\\n)'](data__tasks_key):
+                                if not REGEX_PATTERNS['^(?![\\^\\s])[^#\\x00-\\x1f\\x7f]*[^#\\s\\x00-\\x1f\\x7f]$(?!\\n)'].search(data__tasks_key):
                                     raise Invalid
                         except Invalid:
                             data__tasks_property_names = False
@@ -236,7 +235,7 @@ def validate___definitions_exec(data: Any) -> Any:
             if not isinstance(data__command, (str)):
                 raise Invalid
             if isinstance(data__command, str):
-                if not REGEX_PATTERNS['\\S'](data__command):
+                if not REGEX_PATTERNS['\\S'].search(data__command):
                     raise Invalid
         if "env" in data_keys:
             data_keys.remove("env")

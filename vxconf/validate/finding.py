@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from vxconf.diagnostics.diagnostic import Diagnostic, dotted
 
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
 _LONGEST = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One mistake.
 
     Attributes:
@@ -34,7 +32,7 @@ class Finding:
 
     def diagnose(self, document: Document) -> Diagnostic:
         """The same with its place and severity."""
-        from vxconf.diagnostics.codes import CODES
+        from vxconf.diagnostics.codes.table import CODES
         from vxconf.document.spans import locate
 
         return Diagnostic(

@@ -6,7 +6,6 @@ what is wrong alone. Validation changes nothing.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vxconf.diagnostics.diagnostic import in_order
@@ -65,7 +64,7 @@ def _too_deep(document: Document) -> Diagnostic | None:
     from vxconf.document.spans import locate
 
     place = locate(document, path)
-    return too_deep(document.file, replace(place, end_line=place.line, end_column=place.column + 1))
+    return too_deep(document.file, place._replace(end_line=place.line, end_column=place.column + 1))
 
 
 def _complaints(document: Document, name: Name) -> list[Finding]:

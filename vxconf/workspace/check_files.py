@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from sandbox.base import paths
 from vxconf.diagnostics.diagnostic import Diagnostic, Severity, dotted, in_order
+from vxconf.validate.validate import validate_workspace
 from vxconf.workspace.find_projects import TooManyDirectories
-from vxconf.workspace.load_file import whole_file
+from vxconf.workspace.load_file import read_document, whole_file
+from vxconf.workspace.references import Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,8 +20,6 @@ if TYPE_CHECKING:
     from vxconf.document.document import Document
     from vxconf.resolve.task_model import FieldPath, SandboxModel, TaskModel
     from vxconf.workspace.project import EnclosingWorkspace, Project, Task
-    from vxconf.workspace.references import Unknown
-
 #: What `--platform all` stands for.
 PLATFORMS: tuple[Platform, ...] = ("linux", "macos")
 
@@ -122,7 +123,7 @@ def _block(task: Task, block: SandboxModel, document: Document, platforms: Itera
 
             yield from network_warnings.cautions(block, judged, document, files=task.project.workspace.files)
     if block.network is True and listed(task.project.workspace) == ():
-        from vxconf.diagnostics.codes import CODES
+        from vxconf.diagnostics.codes.table import CODES
 
         path = (*block.path, "allow", "network")
         yield Diagnostic(
@@ -138,8 +139,6 @@ def _block(task: Task, block: SandboxModel, document: Document, platforms: Itera
 
 def _is_made(workspace: EnclosingWorkspace, path: str) -> bool:
     """Whether a task of the project a path is in may write it, or names it as an output."""
-    from sandbox.base import paths
-
     directory = workspace.index.enclosing(path)
     if directory is None:
         return False
@@ -171,8 +170,6 @@ def listed(workspace: EnclosingWorkspace) -> tuple[str, ...] | None:
 def _references(task: Task, model: TaskModel, document: Document) -> Iterator[Diagnostic]:
     if not any("#" in reference for reference in model.depends_on):
         return
-    from vxconf.workspace.references import Unknown
-
     for index, reference in enumerate(model.depends_on):
         if "#" not in reference:
             continue
@@ -203,9 +200,6 @@ def _meant(fault: Unknown) -> str:
 
 
 def _workspace_file(workspace: EnclosingWorkspace, file: str) -> tuple[Diagnostic, ...]:
-    from vxconf.validate.validate import validate_workspace
-    from vxconf.workspace.load_file import read_document
-
     document, problems = read_document(workspace.chosen_by.marker, file=file)
     return problems if document is None else validate_workspace(document)
 

@@ -7,9 +7,11 @@ project that was missed would be a wall that is missing, so past the bound the w
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sandbox.base.globs import escape, matcher
 from vxconf.workspace.members import MemberGlobs, members
 from vxconf.workspace.root import CONFIG_NAMES
 
@@ -70,8 +72,6 @@ class ProjectFinder:
         if known is not None and directory != self._root.path:
             if directory not in self._holders:
                 return ()
-            from bisect import bisect_left
-
             prefix = directory + "/"
             first = bisect_left(known, prefix)
             return known[first : bisect_left(known, directory + "0", first)]  # "0" follows "/"
@@ -146,8 +146,6 @@ class ProjectFinder:
     @cached_property
     def _named(self) -> Callable[[str], bool]:
         """Whether the workspace's globs name a directory; loads what matches globs."""
-        from sandbox.base.globs import escape, matcher
-
         root = self._root.path
         anchor = escape(root) + "/"
         included = matcher(tuple(anchor + glob for glob in self.members.include))

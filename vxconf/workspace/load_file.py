@@ -7,8 +7,7 @@ sees the whole file in one pass. A file with any error runs nothing.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity, UnreadableFile, dotted
 from vxconf.document.document import Document
@@ -33,8 +32,7 @@ _ALIKE, _KNOWN = 1 << 16, 4096
 START = Place(1, 1, 1, 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedFile:
+class LoadedFile(NamedTuple):
     """One task file.
 
     Attributes:

@@ -7,8 +7,7 @@ its manifest is, as they do for the tool.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vxconf.document import toml_subset
 from vxconf.document.read_file import ReadError, read
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from vxconf.workspace.root import Root
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberGlobs:
+class MemberGlobs(NamedTuple):
     """What a workspace's own file says.
 
     Attributes:

@@ -1,11 +1,6 @@
-"""Task references and the names near a misspelt one."""
+"""Task references: how they are spelled, and the error for one that names nothing."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Unknown(Exception):
@@ -37,13 +32,3 @@ def split(reference: str) -> tuple[str | None, str]:
     # a task's name holds no `#`, a directory's may
     project, mark, task = reference.rpartition("#")
     return (project if mark else None), task
-
-
-def nearest(name: str, known: Iterable[str], *, count: int = 3) -> tuple[str, ...]:
-    """At most `count` known names close to `name`, best first."""
-    from difflib import get_close_matches
-
-    names = list(dict.fromkeys(known))
-    lowered = {known_name.lower(): known_name for known_name in reversed(names)}
-    found = get_close_matches(name.lower(), list(lowered), count, 0.6)
-    return tuple(lowered[match] for match in found)

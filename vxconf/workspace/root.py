@@ -8,8 +8,7 @@ would hide the user's whole account from every task.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from vxconf.document.read_file import ReadError, read
 
@@ -40,8 +39,7 @@ REASONS: dict[Rule, str] = {
 CONFIG_NAMES = ("vx.toml", "vx.json")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Root:
+class Root(NamedTuple):
     """A workspace root.
 
     Attributes:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sandbox.request.task_outputs import Declared, anchored
+from vxconf.resolve.judge_block import Folded
 from vxconf.workspace.find_projects import TooManyDirectories
 from vxconf.workspace.manifests import dependencies, python_name
 from vxconf.workspace.references import Unknown
@@ -16,7 +18,6 @@ from vxconf.workspace.references import Unknown
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from vxconf.resolve.judge_block import Folded
     from vxconf.resolve.task_model import TaskModel
     from vxconf.workspace.project import EnclosingWorkspace, Project, Task
 
@@ -30,9 +31,6 @@ class TaskGraph:
 
     def folded(self, task: Task) -> Folded:
         """What the cache key of a task folds of other tasks."""
-        from sandbox.request.task_outputs import Declared, anchored
-        from vxconf.resolve.judge_block import Folded
-
         return Folded(
             keyed=self.keyed(task),
             made=tuple((other.project.directory, other.output_files) for other in self.folded_tasks(task)),

@@ -12,13 +12,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sandbox.machine.ask_facts import Snapshot, home_directory, host_facts
+from vxconf.workspace.check_files import check_workspace, workspace_diagnostics
 from vxconf.workspace.find_projects import ProjectFinder
 from vxconf.workspace.project import Project, Refused, Task
-from vxconf.workspace.references import Unknown, nearest, split
+from vxconf.workspace.references import Unknown, split
 from vxconf.workspace.root import Root, RootFinder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from sandbox.base.host_facts import HostFacts
     from sandbox.contract.config import Platform
@@ -133,15 +134,11 @@ class Workspace:
     @cached_property
     def problems(self) -> tuple[Diagnostic, ...]:
         """The faults of the workspace as a whole, which are no one file's."""
-        from vxconf.workspace.check_files import workspace_diagnostics
-
         return workspace_diagnostics(self)
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What `check` finds in the whole workspace, file by file."""
-        from vxconf.workspace.check_files import check_workspace
-
         return check_workspace(self)
 
     def project_at(self, directory: str) -> Project:
@@ -171,7 +168,7 @@ class Workspace:
             places = " and ".join(project.relative for project in found)
             raise Unknown(f'project "{reference}" is in {places}: name its directory')
         known = [name for project in self.projects for name in (project.relative, *project.names)]
-        raise Unknown(f'no project "{reference}" in the workspace {self.root}', nearest(reference, known))
+        raise Unknown(f'no project "{reference}" in the workspace {self.root}', _near_names(reference, known))
 
     def task(self, reference: str) -> Task:
         """The task of a reference: `build`, `apps/shop#build` or `@acme/shop#build`.
@@ -199,7 +196,7 @@ class Workspace:
         else:
             directory = self._projects.enclosing(self._here)
             if directory is None:
-                near = nearest(name, [task.name for task in self.tasks], count=1)
+                near = _near_names(name, [task.name for task in self.tasks], count=1)
                 known = [task.id for task in self.tasks if task.name in {name, *near}][:3]
                 raise Unknown(f'no task "{name}": {self._here} is in no project', tuple(known))
             project = self.project_at(directory)
@@ -209,10 +206,16 @@ class Workspace:
         raise Unknown(f'no task "{name}" in {project.title}', self._near(project, name))
 
     def _near(self, project: Project, name: str) -> tuple[str, ...]:
-        near = nearest(name, [task.name for task in project.tasks])
+        near = _near_names(name, [task.name for task in project.tasks])
         if near:
             return near
         return tuple(task.id for task in self.tasks if task.name == name)[:3]
 
     def _relative(self, path: str) -> str:
         return os.path.relpath(path, self.root) if path.startswith(self.root + "/") else path
+
+
+def _near_names(name: str, known: Iterable[str], *, count: int = 3) -> tuple[str, ...]:
+    from vxconf.suggest import near_names  # only a misspelt name needs it
+
+    return near_names(name, known, count=count)

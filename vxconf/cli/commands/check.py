@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from sandbox.machine.ask_facts import home_directory
 from vxconf.cli.console import FOUND, OK, UsageError, err, is_coloured, out
-from vxconf.cli.workers import shared
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity
 from vxconf.workspace.check_files import PLATFORMS, check_project
 from vxconf.workspace.find_projects import TooManyDirectories
@@ -98,7 +97,12 @@ class CheckCommand:
     def finish(self) -> None:
         """Judges everything that was named."""
         projects = [one for one in self._order if isinstance(one, tuple)]
-        results = iter(shared(projects, self._judged, processes=self._processes))
+        if len(projects) > 1:
+            from vxconf.cli.workers import shared  # one project needs no other process
+
+            results = iter(shared(projects, self._judged, processes=self._processes))
+        else:
+            results = map(self._judged, projects)
         for one in self._order:
             if isinstance(one, Diagnostic):
                 self.found.append(one)
@@ -129,7 +133,7 @@ class CheckCommand:
             loaded = project.loaded = load_file(absolute, file=file)
         if loaded is not None and loaded.document is not None and loaded.document.file != file:
             # reported under the name the user gave it
-            project.loaded = dataclasses.replace(loaded, document=dataclasses.replace(loaded.document, file=file))
+            project.loaded = loaded._replace(document=dataclasses.replace(loaded.document, file=file))
         return project.loaded
 
     def _file(self, path: str) -> None:
@@ -223,11 +227,11 @@ def _print(form: str, found: list[Diagnostic], checker: CheckCommand, errors: in
     if form == "text" and not found:
         err("".join(f"{line}\n" for line in _summary(checker, errors, warnings)))
         return
+    import json  # a healthy file printed as text needs neither of these
+
     from vxconf.diagnostics import render
 
     if form == "json":
-        import json
-
         data = {
             "files": checker.files,
             "errors": errors,
@@ -240,8 +244,6 @@ def _print(form: str, found: list[Diagnostic], checker: CheckCommand, errors: in
         }
         out(json.dumps(data, indent=2) + "\n")
     elif form == "sarif":
-        import json
-
         from vxconf.diagnostics.sarif import sarif
 
         out(json.dumps(sarif(found, base=os.getcwd()), indent=2) + "\n")

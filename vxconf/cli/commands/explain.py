@@ -9,10 +9,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from sandbox.base import paths
+from sandbox.machine.ask_facts import home_directory
 from vxconf.cli.console import FOUND, OK, is_coloured, out
 from vxconf.cli.find_task import find_task, rendered
 from vxconf.diagnostics import render
 from vxconf.explain import explain_grants, explain_network, explain_text, why
+from vxconf.explain.explain_macos import explained, profile
 from vxconf.workspace.check_files import listed
 
 if TYPE_CHECKING:
@@ -71,8 +73,6 @@ def _explained(task: Task, platform: str) -> Explained | None:
 
 
 def _mac(task: Task, judged: JudgedBlock) -> ExplainedMac | None:
-    from vxconf.explain.explain_macos import explained
-
     mac = task.judged("macos")
     temp = paths.join(judged.where.facts.temp_root, "…")
     return explained(mac, temp) if mac is not None else None
@@ -132,8 +132,6 @@ def _meant(task: Task, target: str) -> tuple[str | None, bool]:
     A relative path is what the task would open, or else what the caller sees. A bare `a.b` that is not there may be
     either, and both are answered.
     """
-    from sandbox.machine.ask_facts import home_directory
-
     if target == "~" or target.startswith("~/"):
         return os.path.normpath(home_directory() + target[1:]), False
     if target.startswith("/"):
@@ -160,6 +158,4 @@ def _mechanism(what: Explained | None) -> dict[str, Any]:
 def _profile(what: Explained | None) -> str:
     if what is None or what.mac is None:
         return ""
-    from vxconf.explain.explain_macos import profile
-
     return profile(what.mac)

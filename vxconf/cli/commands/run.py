@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import select
 import signal
 import sys
 from typing import TYPE_CHECKING, Any
@@ -141,8 +142,6 @@ def _writer(descriptor: int, stop: Callable[[int], None]) -> Callable[[bytes], N
             try:
                 view = view[os.write(descriptor, view) :]
             except BlockingIOError:
-                import select
-
                 select.select([], [descriptor], [])
             except OSError:
                 gone = True

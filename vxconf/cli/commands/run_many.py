@@ -9,6 +9,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from sandbox.contract.results import RunResult
+from sandbox.session.session import Session
 from vxconf.cli.console import FOUND, NOT_RUN, OK, UsageError, err, is_coloured, out
 from vxconf.cli.find_task import rendered, task_of, workspace_here
 from vxconf.cli.signals import forwarded
@@ -16,12 +18,12 @@ from vxconf.diagnostics.render import printable
 from vxconf.run.report import as_dict, block_refusal, report
 from vxconf.run.schedule import Cycle, Step, schedule
 from vxconf.run.task_runner import EndedTask, TaskRunner
+from vxconf.suggest import near_names
 from vxconf.workspace.find_projects import TooManyDirectories
 from vxconf.workspace.project import Task
-from vxconf.workspace.references import Unknown, nearest
+from vxconf.workspace.references import Unknown
 
 if TYPE_CHECKING:
-    from sandbox.contract.results import RunResult
     from vxconf.cli.arguments import Arguments
     from vxconf.diagnostics.diagnostic import Diagnostic
     from vxconf.workspace.workspace import Workspace
@@ -40,8 +42,6 @@ def main(arguments: Arguments, *, timeout: float | None) -> int:
     refused = {step.task.id: found for step in steps if (found := step.task.diagnostics())}
     if refused:
         return _refused(steps, refused, as_json=as_json)
-    from sandbox.session.session import Session
-
     jobs = _jobs(arguments["jobs"])
     show = _Show(as_json=as_json, together=jobs > 1 and len(steps) > 1, total=len(steps))
     began = time.monotonic()
@@ -81,7 +81,7 @@ def _everywhere(workspace: Workspace, names: list[str]) -> list[Task]:
     hiding = workspace.unreadable
     for name in names:
         if not hiding and not any(task.name == name for task in found):
-            near = tuple(dict.fromkeys(nearest(name, [task.name for task in workspace.tasks])))
+            near = tuple(dict.fromkeys(near_names(name, [task.name for task in workspace.tasks])))
             raise UsageError(str(Unknown(f'no project of {workspace.root} has a task "{name}"', near)))
     # what cannot be read may have any task: one stands for them, and is refused
     found += [Task(project, name) for project in hiding for name in names or ["*"] if project.task(name) is None]
@@ -133,8 +133,6 @@ def _document(ended: tuple[EndedTask, ...], status: int, seconds: float) -> dict
 
 
 def _entry(one: EndedTask) -> dict[str, Any]:
-    from sandbox.contract.results import RunResult
-
     task = one.task
     empty = RunResult(sandboxed=task.sandboxed, exit_code=OK if one.passed else NOT_RUN, trace_reason="nothing was run")
     entry = as_dict(one.result or empty, task=task.id)

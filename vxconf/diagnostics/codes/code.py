@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from vxconf.diagnostics.codes.severity import Severity
+from vxconf.diagnostics.diagnostic import Severity
 
 
 class Stage(StrEnum):

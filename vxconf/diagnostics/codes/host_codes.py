@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vxconf.diagnostics.codes.code import Code, Stage, sandbox, task
-from vxconf.diagnostics.codes.severity import Severity
+from vxconf.diagnostics.diagnostic import Severity
 
 REFUSALS = (
     Code(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from typing import TYPE_CHECKING
 
 from vxconf.diagnostics.diagnostic import dotted, quoted
-from vxconf.suggest import NearestNames
 from vxconf.validate.finding import Finding
 from vxconf.validate.rules.view import CACHE_LISTS
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vxconf.diagnostics.diagnostic import FieldPath
+    from vxconf.suggest import NearestNames
     from vxconf.validate.rules.view import FileView, TaskView
 
 _REFERENCES = (("dependsOn",), ("cache", "inputs", "tasks"))
@@ -76,7 +78,10 @@ def unknown_task(file: FileView) -> Iterator[Finding]:
         for path, reference in _references(task):
             if reference in file.names or not plain(reference) or _malformed(reference) is not None:
                 continue
-            nearest = nearest or NearestNames(file.names)
+            if nearest is None:
+                from vxconf.suggest import NearestNames  # only a misspelt name needs it
+
+                nearest = NearestNames(file.names)
             near = nearest.to(reference)
             yield Finding(
                 code="VX208",
@@ -159,9 +164,6 @@ def ready_output(file: FileView) -> Iterator[Finding]:
             message = f"the regular expression has more than {_LONGEST_REGEX:,} characters"
             yield Finding(code="VX202", path=path, message=message, help="search for a shorter text")
             continue
-        import re
-        import warnings
-
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

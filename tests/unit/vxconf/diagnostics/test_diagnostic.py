@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from vxconf.diagnostics import diagnostic as diagnostics
-from vxconf.diagnostics.codes import CODES, Code, Severity, Stage
-from vxconf.diagnostics.diagnostic import Diagnostic, FieldPath, Place, UnreadableFile, dotted, in_order, quoted
+from vxconf.diagnostics.codes.code import Code, Stage
+from vxconf.diagnostics.codes.table import CODES
+from vxconf.diagnostics.diagnostic import (
+    Diagnostic,
+    FieldPath,
+    Place,
+    Severity,
+    UnreadableFile,
+    dotted,
+    in_order,
+    quoted,
+)
 
 
 def diagnostic(line: int, column: int, code: str = "VX101") -> Diagnostic:
@@ -69,10 +78,3 @@ def test_a_code_is_named_by_its_family_and_documented(code: Code) -> None:
 def test_codes_and_slugs_are_unique_and_ordered() -> None:
     assert list(CODES) == sorted(CODES)
     assert len({code.slug for code in CODES.values()}) == len(CODES)
-
-
-def test_the_table_is_reached_through_diagnostics_too() -> None:
-    assert diagnostics.CODES is CODES
-    assert diagnostics.Code is Code
-    with pytest.raises(AttributeError):
-        _ = diagnostics.NOPE

@@ -7,7 +7,7 @@ import pytest
 from sandbox.contract.config import ResolvedSandboxConfig
 from tests.support.memory_files import MemoryFiles
 from vxconf.resolve.normalize import normalize
-from vxconf.resolve.resolve import Resolution, Surroundings, resolve
+from vxconf.resolve.resolve import Resolution, resolve
 
 _FILES = MemoryFiles.of(
     "/ws/base.toml",
@@ -33,8 +33,7 @@ def _resolve(block: dict[str, object], *, files: MemoryFiles = _FILES, project: 
     run = model.tasks[0].exec
     assert run is not None
     assert run.sandbox is not None
-    where = Surroundings(platform="linux", workspace="/ws", project=project, home="/home/mel", files=files)
-    return resolve(run.sandbox, where)
+    return resolve(run.sandbox, platform="linux", workspace="/ws", project=project, home="/home/mel", files=files)
 
 
 def _read(*grants: str) -> tuple[str, ...]:

@@ -11,7 +11,9 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from tests.support.configs import judge
-from vxconf.diagnostics.codes import CODES, Severity, Stage
+from vxconf.diagnostics.codes.code import Stage
+from vxconf.diagnostics.codes.table import CODES
+from vxconf.diagnostics.diagnostic import Severity
 from vxconf.document.parse import parse
 from vxconf.schema import generate
 from vxconf.validate.validate import validate_workspace

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.configs import INVALID, UPDATE, VALID, diagnose, expectation, render
-from vxconf.diagnostics.codes import CODES, Severity
+from vxconf.diagnostics.codes.code import Stage
+from vxconf.diagnostics.codes.table import CODES
+from vxconf.diagnostics.diagnostic import Severity
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +58,6 @@ def test_messages_are_lowercase_clauses_with_known_codes_and_places_in_the_file(
 
 
 def test_every_code_the_text_alone_can_have_is_in_the_corpus() -> None:
-    from vxconf.diagnostics.codes import Stage
 
     said = {d.code for path in INVALID for d in diagnose(path)}
     expected = {code.code for code in CODES.values() if code.stage is Stage.TEXT}
