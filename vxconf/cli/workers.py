@@ -6,6 +6,7 @@ does not send, because it was killed or the machine is full, is done here: no jo
 
 from __future__ import annotations
 
+import gc
 import marshal
 import os
 from typing import TYPE_CHECKING
@@ -41,6 +42,9 @@ def shared(jobs: Sequence[Job], work: Callable[[Job], Found], *, processes: int 
     shares = [rest[turn::count] for turn in range(count)]
     results: dict[int, Found] = dict(enumerate(found))
     forks: list[tuple[range, _Fork]] = []
+    # a collection writes to every object it looks at, and each page that a fork shares would be copied for it
+    gc.freeze()
+    gc.disable()
     try:
         for share in shares[1:]:
             fork = _Fork.begin([jobs[index] for index in share], work)
@@ -52,6 +56,8 @@ def shared(jobs: Sequence[Job], work: Callable[[Job], Found], *, processes: int 
     finally:
         for _, fork in forks:
             fork.end()
+        gc.enable()
+        gc.unfreeze()
     return [results[index] if index in results else work(job) for index, job in enumerate(jobs)]
 
 
