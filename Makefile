@@ -82,6 +82,7 @@ bench: test-tools
 	$(BIN)/python tests/bench/run.py
 	$(BIN)/python tests/bench/observers.py
 	$(BIN)/python tests/bench/network.py
+	$(BIN)/python tests/bench/proxy_loop.py
 	$(BIN)/python tests/bench/together.py
 
 clean:

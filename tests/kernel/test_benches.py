@@ -37,7 +37,7 @@ def _printed(bench: str) -> str:
 
 def test_every_bench_is_run_here() -> None:
     programs = {path.name for path in BENCHES.glob("*.py") if '__name__ == "__main__"' in path.read_text()}
-    assert programs == {"run.py", "names.py", "together.py", "network.py", "observers.py"}
+    assert programs == {"run.py", "names.py", "together.py", "network.py", "observers.py", "proxy_loop.py"}
 
 
 def test_the_ratios_are_all_printed_and_those_of_granted_names_with_them() -> None:
@@ -57,6 +57,13 @@ def test_a_front_is_compared_with_a_direct_way() -> None:
     printed = _printed("network.py")
     ways = {"direct", "front"} | ({"socat"} if shutil.which("socat") else set())
     assert {line.split()[0] for line in _SPEED.findall(printed)} == ways, printed
+
+
+def test_a_proxy_is_compared_on_each_loop() -> None:
+    printed = _printed("proxy_loop.py")
+    ways = {"own loop", "asyncio", "asyncio streams"}
+    assert {line[:16].strip() for line in printed.splitlines()} - {"uvloop", "uvloop streams"} == ways, printed
+    assert printed.count("x)") == 4 * len(printed.splitlines()), printed
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed here")
