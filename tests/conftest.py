@@ -16,7 +16,7 @@ import pytest
 
 import sandbox
 from sandbox.terminal.terminal_modes import resize
-from tests.support import own_machine
+from tests.support import own_machine, own_signals
 from tests.support.talks import Talk
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -48,6 +48,7 @@ _SOURCES = pytest.StashKey[frozenset[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    own_signals.hand_on_none_ignored()
     # the workers are started by the process that asks here, and share its mounts
     if hasattr(config, "workerinput"):
         return

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import socket
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -12,21 +13,47 @@ from sandbox.machine.listening_ports import listens
 from sandbox.terminal.output_stream import TAIL_LIMIT, OutputStream
 
 
+def _held(stack: ExitStack, *addresses: str) -> socket.socket:
+    """A socket bound at the first address; at the same port nobody else can be, on loopback or on every address.
+
+    A port the kernel picks is free at that address alone: somebody else's server may have it at another.
+    """
+    for _ in range(100):
+        with ExitStack() as trying:
+            sockets: list[socket.socket] = []
+            port = 0
+            for address in addresses:
+                family = socket.AF_INET6 if ":" in address else socket.AF_INET
+                one = trying.enter_context(closing(socket.socket(family)))
+                try:
+                    one.bind((address, port))
+                except OSError as error:
+                    if error.errno == errno.EADDRINUSE:
+                        break
+                    if not sockets:
+                        pytest.skip(f"this machine has no {address}")
+                    continue
+                sockets.append(one)
+                port = one.getsockname()[1]
+            else:
+                stack.push(trying.pop_all())
+                return sockets[0]
+    pytest.fail("no port is free on all of loopback")
+
+
 @pytest.mark.parametrize(
-    ("family", "address"),
+    ("address", "others"),
     [
-        (socket.AF_INET, "127.0.0.1"),
-        (socket.AF_INET, "0.0.0.0"),  # noqa: S104  every address is one of the cases
-        (socket.AF_INET6, "::1"),
-        (socket.AF_INET6, "::"),
+        ("127.0.0.1", ("::1",)),
+        ("0.0.0.0", ("::1",)),  # noqa: S104  every address is one of the cases
+        ("::1", ("127.0.0.1",)),
+        # of both families
+        ("::", ()),
     ],
 )
-def test_a_server_on_loopback_or_on_every_address_is_found(family: socket.AddressFamily, address: str) -> None:
-    with closing(socket.socket(family)) as server:
-        try:
-            server.bind((address, 0))
-        except OSError:
-            pytest.skip(f"this machine has no {address}")
+def test_a_server_on_loopback_or_on_every_address_is_found(address: str, others: tuple[str, ...]) -> None:
+    with ExitStack() as stack:
+        server = _held(stack, address, *others)
         port = server.getsockname()[1]
         assert not listens(port)
         server.listen()
@@ -34,8 +61,8 @@ def test_a_server_on_loopback_or_on_every_address_is_found(family: socket.Addres
 
 
 def test_a_server_on_another_address_is_none_of_loopbacks() -> None:
-    with closing(socket.socket()) as server:
-        server.bind(("127.0.0.2", 0))
+    with ExitStack() as stack:
+        server = _held(stack, "127.0.0.2", "127.0.0.1", "::1")
         server.listen()
         assert not listens(server.getsockname()[1])
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sandbox.linux.connect import inflight_calls
 from sandbox.linux.connect.inflight_calls import InflightCalls
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 
@@ -34,7 +35,11 @@ def inflight() -> InflightCalls:
 
 @pytest.fixture
 def spinning() -> Iterator[int]:
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+    loop = "print(flush=True)\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", loop], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        # until it has begun, it stands in one call after the other
+        assert process.stdout.readline() == b"\n"
         yield process.pid
         process.kill()
 
@@ -63,9 +68,20 @@ def test_one_that_arrived_elsewhere_is_forgotten(inflight: InflightCalls, spinni
     assert inflight.settle(0.0)
 
 
-def test_one_that_runs_is_past_it_after_a_while(inflight: InflightCalls, spinning: int) -> None:
+def test_one_that_runs_is_past_it_after_a_while(
+    inflight: InflightCalls, spinning: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # how long it ran before it is asked again is up to who else is running
+    ran = [5, 5, 5, 5 + inflight_calls._PICKED, 6 + inflight_calls._PICKED]
+    monkeypatch.setattr(inflight_calls, "_ran", lambda _thread: ran.pop(0))
     inflight.let_go(spinning)
     assert not inflight.settle(0.0)
+    assert inflight.settle(_PATIENCE)
+    assert ran == []
+
+
+def test_the_processor_time_of_one_that_runs_is_counted(inflight: InflightCalls, spinning: int) -> None:
+    inflight.let_go(spinning)
     assert inflight.settle(_PATIENCE)
 
 
