@@ -37,6 +37,43 @@ def fix(
         names: paths whose own grant is the cure, whatever they are.
         survived: whether the command itself passed: what a failed one could not do is not to be ignored.
     """
+    found = _by_remedy(counted, boundary, survived=survived)
+    directories, single = _writes(found.writes, boundary, names)
+    written = (*directories, *single)
+    reads = _reads(found.reads, written)
+    fixed = Fix(
+        allow=FixPaths(
+            read=_spelled(
+                (spelling.entry(path, boundary, directory=boundary.directory(path)) for path in reads), boundary
+            ),
+            write=_spelled(
+                (
+                    *(spelling.entry(path, boundary, directory=True) for path in directories),
+                    *(spelling.entry(path, boundary) for path in single),
+                ),
+                boundary,
+            ),
+        ),
+        ignore=_ignored(found, boundary, written=written, reads=reads),
+        inputs=_inputs(reads, boundary) if boundary.cached else FixInputs(),
+        withheld=_spelled(found.withheld, boundary),
+    )
+    return fixed if fixed != Fix() else None
+
+
+@dataclass(slots=True)
+class _Found:
+    """Denials by what is to be done about them; patterns are absolute."""
+
+    reads: dict[str, Access] = field(default_factory=dict)
+    writes: dict[str, Access] = field(default_factory=dict)
+    ignored_reads: list[str] = field(default_factory=list)
+    ignored_writes: list[str] = field(default_factory=list)
+    withheld: list[str] = field(default_factory=list)
+
+
+def _by_remedy(counted: Sequence[Denied], boundary: Boundary, *, survived: bool) -> _Found:
+    """The denials by what is to be done about each."""
     found = _Found()
     for access, kind in counted:
         match classify(access, kind, boundary):
@@ -53,47 +90,24 @@ def fix(
                 found.writes.setdefault(access.path, access)
             case _:
                 continue
-    directories, single = _writes(found.writes, boundary, names)
-    reads = _reads(found.reads, (*directories, *single))
-    written, granted = frozenset((*directories, *single)), frozenset((*directories, *single, *reads))
-    ignored_writes = [g for g in found.ignored_writes if not _covered(globs.literal_base(g), written)]
+    return found
+
+
+def _ignored(found: _Found, boundary: Boundary, *, written: tuple[str, ...], reads: list[str]) -> FixPaths:
+    """The entries to ignore: not what the entries to write and to read give anyway."""
+    writable, granted = frozenset(written), frozenset((*written, *reads))
     # a written entry has the directories on its way made, so that they are there to be read
     shown = granted.union(above for path in written for above in paths.parents(path))
-    ignored_reads = [
-        g for g in found.ignored_reads if globs.unescape(g) not in shown and not _covered(globs.unescape(g), granted)
+    looked = [
+        grant
+        for grant in found.ignored_reads
+        if globs.unescape(grant) not in shown and not _covered(globs.unescape(grant), granted)
     ]
-    fixed = Fix(
-        allow=FixPaths(
-            read=_spelled(
-                (spelling.entry(path, boundary, directory=boundary.directory(path)) for path in reads), boundary
-            ),
-            write=_spelled(
-                (
-                    *(spelling.entry(path, boundary, directory=True) for path in directories),
-                    *(spelling.entry(path, boundary) for path in single),
-                ),
-                boundary,
-            ),
-        ),
-        ignore=FixPaths(
-            read=_spelled((spelling.pattern(grant, boundary) for grant in ignored_reads), boundary),
-            write=_spelled((spelling.pattern(grant, boundary) for grant in ignored_writes), boundary),
-        ),
-        inputs=_inputs(reads, boundary) if boundary.cached else FixInputs(),
-        withheld=_spelled(found.withheld, boundary),
+    made = [grant for grant in found.ignored_writes if not _covered(globs.literal_base(grant), writable)]
+    return FixPaths(
+        read=_spelled((spelling.pattern(grant, boundary) for grant in looked), boundary),
+        write=_spelled((spelling.pattern(grant, boundary) for grant in made), boundary),
     )
-    return fixed if fixed != Fix() else None
-
-
-@dataclass(slots=True)
-class _Found:
-    """Denials by what is to be done about them; patterns are absolute."""
-
-    reads: dict[str, Access] = field(default_factory=dict)
-    writes: dict[str, Access] = field(default_factory=dict)
-    ignored_reads: list[str] = field(default_factory=list)
-    ignored_writes: list[str] = field(default_factory=list)
-    withheld: list[str] = field(default_factory=list)
 
 
 def _writes(found: dict[str, Access], boundary: Boundary, names: Collection[str]) -> tuple[list[str], list[str]]:

@@ -309,20 +309,19 @@ class Tree:
         return placed, below
 
     def _open(self, task: LayoutStep, placed: list[Operation]) -> tuple[list[Operation], list[LayoutStep]]:
-        path, node, origin = task.path, task.node, task.origin
-        kind = Kind.DIRECTORY if node.made else self._files.kind(path)
-        writable = task.content is Reach.WRITE
+        """Show what stands at a place, readable or writable, and go on with what is marked below it."""
+        kind = Kind.DIRECTORY if task.node.made else self._files.kind(task.path)
         if kind is Kind.LINK:
             if task.laid is Reach.HIDDEN or task.held:
-                placed.append(Link(path=path, target=self._files.readlink(path), origin=origin))
+                placed.append(Link(path=task.path, target=self._files.readlink(task.path), origin=task.origin))
             return placed, []
         if kind is not Kind.DIRECTORY:
-            wanted = kind is Kind.FILE or (kind is Kind.OTHER and node.granted is not None)
-            if task.held and not wanted:
-                placed.append(Absent(path=path, origin=origin, directory=False))
-            if wanted and (task.laid is not task.content or (task.held and writable)):
-                placed.append(Bind(path=path, origin=origin, directory=False, writable=writable))
-            return placed, []
+            return [*placed, *_opened_file(task, kind)], []
+        return self._open_directory(task, placed)
+
+    def _open_directory(self, task: LayoutStep, placed: list[Operation]) -> tuple[list[Operation], list[LayoutStep]]:
+        path, node, origin = task.path, task.node, task.origin
+        writable = task.content is Reach.WRITE
         names, laid = set(node.children), task.content
         if not writable and self._must_be_presented(task):
             laid = Reach.HIDDEN
@@ -383,3 +382,13 @@ class Tree:
 def _hidden_in(node: MarkedPath) -> tuple[str, ...]:
     """The names directly in a readable directory that are hidden, whether they are there or not."""
     return tuple(sorted(name for name, child in node.children.items() if child.hide is not None and not child.granted))
+
+
+def _opened_file(task: LayoutStep, kind: Kind | None) -> Iterator[Operation]:
+    """Show a file, or a socket or a device that a grant names; nothing where there is none."""
+    writable = task.content is Reach.WRITE
+    wanted = kind is Kind.FILE or (kind is Kind.OTHER and task.node.granted is not None)
+    if task.held and not wanted:
+        yield Absent(path=task.path, origin=task.origin, directory=False)
+    if wanted and (task.laid is not task.content or (task.held and writable)):
+        yield Bind(path=task.path, origin=task.origin, directory=False, writable=writable)
