@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sandbox.base.host_facts import Kind, remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sandbox.base.host_facts import Files
 
@@ -128,6 +128,38 @@ def _known_above(what: str, path: str, files: Files) -> Any:
 def _is_same(path: str) -> bool:
     """Whether a path's last component says nothing."""
     return name(path) in {"", "."}
+
+
+def follow(path: str, *, link_at: Callable[[str], str | None], passes: Callable[[str, str | None], bool]) -> str | None:
+    """Where a path leads, followed component by component as somebody would who sees less than the host.
+
+    Args:
+        path: absolute.
+        link_at: the text of the link that is seen at a place whose parents hold none, `None` for anything else.
+        passes: whether the way leads on through a place, told the text of the link there.
+
+    Returns:
+        The place, with no link left; `None` where the way ends before, or needs more than `LINK_HOPS` links.
+    """
+    here, hops = "/", 0
+    todo = parts(path)[::-1]
+    while todo:
+        part = todo.pop()
+        if part == "..":
+            here = parent(here)
+            continue
+        here = join(here, part)
+        text = link_at(here)
+        if not passes(here, text):
+            return None
+        if text is None:
+            continue
+        hops += 1
+        if hops > LINK_HOPS:
+            return None
+        here = "/" if text.startswith("/") else parent(here)
+        todo.extend(parts(text)[::-1])
+    return here
 
 
 def _walk(path: str, files: Files) -> tuple[str, tuple[tuple[str, str], ...]] | None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sandbox.contract.config import Reach
     from sandbox.planning.operations import Operation
     from sandbox.request.linked_packages import Withheld
+    from sandbox.request.request import Request
 
 #: Kernel file systems: what is refused there is the machine's business, never a missing grant.
 UNJUDGED = ("/dev", "/proc", "/sys")
@@ -115,6 +116,34 @@ class Boundary:
     cached: bool = False
     canonical: Callable[[str], str] = unchanged
     mask: Callable[[str], str] = unchanged
+
+    @classmethod
+    def of_request(cls, request: Request, plan: Reachable, directory: Callable[[str], bool]) -> Boundary:
+        """The boundary of an attempt, as far as its request alone tells it.
+
+        Args:
+            request: the attempt.
+            plan: its plan.
+            directory: whether the host has a directory at a path.
+        """
+        config = request.config
+        return cls(
+            plan=plan,
+            project=config.project,
+            workspace=request.workspace_root,
+            home=request.facts.home,
+            withheld=request.reported,
+            packages=request.withheld,
+            nested=tuple(wall.path for wall in request.walls if paths.under(wall.path, config.project)),
+            walls=request.walls,
+            stores=request.stores,
+            asked=frozenset(request.asked),
+            git_config=config.git_config,
+            declared=request.workspace.declared,
+            directory=directory,
+            hermetic=config.hermetic,
+            cached=request.keyed is not None,
+        )
 
     def reports(self, path: str) -> bool:
         """Whether a denial there is the task's own matter and so fails it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.config import Reach
 from sandbox.contract.intents import Intent
@@ -35,13 +34,15 @@ def fix(result: RunResult, request: Request | None = None, *, files: Files | Non
     """
     if request is None or not result.violations:
         return result.fix
-    edge = _edge(request, files)
+    boundary = Boundary.of_request(
+        request, _Unplanned(), lambda path: files is not None and files.kind(path) is Kind.DIRECTORY
+    )
     seen = [
         Denied(_access(violation, files), "write" if violation.kind == "write" else "read")
         for violation in result.violations
         if violation.kind in {"read", "write"} and violation.class_ != "tool-fault"
     ]
-    found = fewest(seen, edge, survived=result.command_exit_code == 0)
+    found = fewest(seen, boundary, survived=result.command_exit_code == 0)
     network = result.fix.allow.network if result.fix is not None else ()
     if not network:
         return found
@@ -70,26 +71,8 @@ def _access(violation: Violation, files: Files | None) -> Access:
     )
 
 
-def _edge(request: Request, files: Files | None) -> Boundary:
-    config = request.config
-    return Boundary(
-        plan=_Unplanned(),
-        project=config.project,
-        workspace=request.workspace_root,
-        home=request.facts.home,
-        git_config=config.git_config,
-        withheld=request.reported,
-        declared=request.workspace.declared,
-        directory=lambda path: files is not None and files.kind(path) is Kind.DIRECTORY,
-        nested=tuple(wall.path for wall in request.walls if paths.under(wall.path, config.project)),
-        walls=request.walls,
-        stores=request.stores,
-        cached=request.keyed is not None,
-    )
-
-
 class _Unplanned:
-    """A plan nobody made: what was denied is known already."""
+    """A plan that places nothing, for a run whose denials are known already."""
 
     operations: tuple[Operation, ...] = ()
 

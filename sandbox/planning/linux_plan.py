@@ -13,8 +13,9 @@ from sandbox.planning.name_grants import GrantedNames
 from sandbox.planning.operation_tree import Tree
 from sandbox.planning.operations import Name, Names, Origin
 from sandbox.planning.plan import Plan
+from sandbox.planning.write_places import protected, write_places
 from sandbox.request import write_grants
-from sandbox.request.protected_names import ProtectedNames, existing
+from sandbox.request.protected_names import ProtectedNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,56 +127,35 @@ def _write(
     request: Request, files: Files, tree: Tree, grants: tuple[WriteGrant, ...], *, served: bool
 ) -> ProtectedNames:
     """Everything that may be written: each grant, but for those another covers."""
-    # what packages link to is a place of its own: a pattern that begins around it stays out of it
-    kept = {read.path for read in request.reads if files.kind(read.path) is Kind.DIRECTORY}
-    names, every = [], []
-    whole = [grant.path for grant in grants if grant.kind == "directory"]
-    for grant in grants:
-        origin = Origin(field=grant.field)
-        if any(_covers(directory, grant) for directory in whole):
-            continue
-        if grant.kind == "name":
-            names.append(Name(path=grant.path, origin=origin))
-            tree.name(grant.path, origin, make=grant.make)
-        elif grant.kind == "pattern":
-            without = {*grant.without, *(path for path in kept if paths.under(path, grant.path))}
-            every.append(Names(path=grant.path, pattern=grant.pattern, without=tuple(sorted(without)), origin=origin))
-            tree.pattern(every[-1], make=grant.make, instead=grant.instead)
-    heads = tuple(dict.fromkeys(one.path for one in every))
-    granted = GrantedNames((*names, *every), executed=ProtectedNames(heads=heads, git_config=request.config.git_config))
+    places = write_places(request, files, grants)
+    for place in places:
+        if isinstance(place.named, Name):
+            tree.name(place.named.path, place.origin, make=place.grant.make)
+        elif place.named is not None:
+            tree.pattern(place.named, make=place.grant.make, instead=place.grant.instead)
+    named = [place.named for place in places if place.named is not None]
+    names = [one.path for one in named if isinstance(one, Name)]
+    heads = tuple(dict.fromkeys(one.path for one in named if isinstance(one, Names)))
+    granted = GrantedNames(named, executed=ProtectedNames(heads=heads, git_config=request.config.git_config))
     bound = []
-    for grant in grants:
-        if grant.kind not in {"directory", "file"}:
+    for place in places:
+        grant = place.grant
+        if place.named is not None:
             continue
         if any(map(granted.granted, paths.parents(grant.path))):
-            tree.make(grant.make, Origin(field=grant.field))
+            tree.make(grant.make, place.origin)
             continue
         bound.append(grant.path)
-        tree.write(grant.path, Origin(field=grant.field), directory=grant.kind == "directory", make=bool(grant.make))
-    named = tuple(name.path for name in names)
+        tree.write(grant.path, place.origin, directory=grant.kind == "directory", make=bool(grant.make))
+    executed = protected(request, files, bound=bound, names=names, heads=heads)
     # what serves names keeps those other programs execute as they are; where nothing does, mounts have to
-    over = bound if served else [*bound, *(path for path in named if files.kind(path) is Kind.DIRECTORY)]
-    return _pin(request, files, tree, bound, over, names=named, heads=heads)
+    over = bound if served else [*bound, *(path for path in names if files.kind(path) is Kind.DIRECTORY)]
+    _pin(files, tree, over, executed.kept)
+    return executed
 
 
-def _covers(directory: str, grant: WriteGrant) -> bool:
-    return grant.kind in {"name", "pattern"} and paths.at_or_under(grant.path, directory)
-
-
-def _pin(
-    request: Request,
-    files: Files,
-    tree: Tree,
-    bound: list[str],
-    over: list[str],
-    *,
-    names: tuple[str, ...],
-    heads: tuple[str, ...],
-) -> ProtectedNames:
-    """Have the names other programs execute stay as they are where the task may write."""
-    git_config = request.config.git_config
-    roots = tuple(dict.fromkeys((*bound, *names)))
-    kept = existing(roots, request.workspace_root, files, git_config=git_config)
+def _pin(files: Files, tree: Tree, over: list[str], kept: tuple[str, ...]) -> None:
+    """Have the names other programs execute stay as they are in places that are mounted writable."""
     for path in kept:
         # a link cannot be mounted over; what it leads to can
         real = paths.canonical(path, files)
@@ -184,9 +164,6 @@ def _pin(
             holder = min((grant for grant in over if paths.under(real, grant)), key=len, default=None)
             if holder is not None:
                 tree.pin(real, Origin(reason=f"other programs execute what {paths.name(path)} says"), below=holder)
-    # what is made beside a name may be moved into it, with all that is in there
-    heads = tuple(dict.fromkeys((*heads, *map(paths.parent, names))))
-    return ProtectedNames(roots=roots, heads=heads, git_config=git_config, kept=kept)
 
 
 class _Reads:

@@ -137,25 +137,12 @@ class Plan:
 
         A path that needs more than `paths.LINK_HOPS` links is hidden: nothing can open it.
         """
-        here, hops = "/", 0
-        todo = paths.parts(path)[::-1]
-        while todo:
-            part = todo.pop()
-            if part == "..":
-                here = paths.parent(here)
-                continue
-            here = paths.join(here, part)
-            text = self.link_at(here, files)
-            if text is None:
-                if self._shown(here, files) is Reach.HIDDEN:
-                    return Reach.HIDDEN
-                continue
-            hops += 1
-            if hops > paths.LINK_HOPS:
-                return Reach.HIDDEN
-            here = "/" if text.startswith("/") else paths.parent(here)
-            todo.extend(paths.parts(text)[::-1])
-        return self._shown(here, files)
+
+        def passes(here: str, text: str | None) -> bool:
+            return text is not None or self._shown(here, files) is not Reach.HIDDEN
+
+        here = paths.follow(path, link_at=lambda place: self.link_at(place, files), passes=passes)
+        return Reach.HIDDEN if here is None else self._shown(here, files)
 
     def _shown(self, real: str, files: Files) -> Reach:
         """As `reach`, by what the host has there and further down."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import TYPE_CHECKING
 
@@ -38,29 +39,14 @@ def boundary(
         mask: hides secrets in text that people see.
     """
     files = HostFiles()
-    config = request.config
-    return Boundary(
-        plan=planned,
-        project=config.project,
-        workspace=request.workspace_root,
-        home=request.facts.home,
+    return dataclasses.replace(
+        Boundary.of_request(request, planned, lambda path: files.kind(path) is Kind.DIRECTORY),
         temp=temp,
-        withheld=request.reported,
         executed=planned.executed.protects,
-        git_config=config.git_config,
         shared=tuple(dict.fromkeys((*_SHARED, paths.parent(request.facts.temp_root)))),
-        declared=request.workspace.declared,
         # without an observer a name beside what is hidden cannot be told from its neighbours
         served=observer != "none",
-        directory=lambda path: files.kind(path) is Kind.DIRECTORY,
-        hermetic=config.hermetic,
-        ports=_ports(config),
-        packages=request.withheld,
-        asked=frozenset(request.asked),
-        nested=tuple(w.path for w in request.walls if paths.under(w.path, config.project)),
-        walls=request.walls,
-        stores=request.stores,
-        cached=request.keyed is not None,
+        ports=_ports(request.config),
         canonical=lambda path: paths.canonical(path, files),
         mask=mask,
     )

@@ -5,7 +5,7 @@ The tail holds what nothing outranks: names other programs execute, and denials 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
@@ -14,13 +14,15 @@ from sandbox.planning.macos import system_rules
 from sandbox.planning.macos.path_regex import aliases, carriers, executed
 from sandbox.planning.macos.path_rules import Marks
 from sandbox.planning.macos.profile_rules import EXEC, READ, WRITE, At, Below, Expression, Filter, MacPlan, Rule
-from sandbox.planning.operations import Make, Name, Names, Operation, Origin
-from sandbox.request.protected_names import ProtectedNames, existing
+from sandbox.planning.operations import Make, Name, Names, Origin
+from sandbox.planning.write_places import protected, write_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sandbox.base.host_facts import Files
+    from sandbox.planning.operations import Operation
+    from sandbox.request.protected_names import ProtectedNames
     from sandbox.request.request import Request
     from sandbox.request.write_grants import WriteGrant
 
@@ -54,21 +56,10 @@ def plan(
     """
     config = request.config
     grants, refused = request.writes_now(files)
-    marks = Marks(request, files)
-    marks.hide()
-    marks.enter(config.project, _PROJECT, itself_too=True)
-    if temp is not None:
-        marks.grant(temp, _TEMP, (READ, WRITE, EXEC))
-    granted = _Writes(request, files)
-    granted.take(marks, grants)
-    for index, entry in enumerate(config.allow_read):
-        marks.read(entry, f"allowRead[{index}]")
-    for implied in request.reads:
-        if files.kind(implied.path) in {Kind.DIRECTORY, Kind.FILE}:
-            marks.grant(implied.path, Origin(reason=implied.reason), (READ, EXEC))
-    for place, _ in request.links:
-        marks.link(place)
-    for names in granted.patterns:
+    marks = _marked(request, files, temp)
+    written = _write(request, files, marks, grants)
+    _read(request, files, marks)
+    for names in written.patterns:
         marks.write_pattern(names)
     problems = (*marks.refusals, *refused, *system_rules.unusable(config))
     if problems:
@@ -77,21 +68,42 @@ def plan(
         rules=(
             *system_rules.start(hermetic=config.hermetic),
             *marks.rules(),
-            *_tail(request, granted.executed, files),
+            *_tail(request, written.executed, files),
             *system_rules.devices(),
             *system_rules.own(config, ports=ports, reached=reached, sockets=sockets),
         ),
         workspace=config.workspace,
         project=config.project,
-        operations=tuple(granted.operations),
+        operations=written.operations,
         inert=tuple(marks.inert),
-        executed=granted.executed,
+        executed=written.executed,
         pending="" if ports else "outbound to the ports of the task's own front, which are chosen when it starts",
     )
 
 
-class _Writes:
-    """Write grants, and what has to be on the host for them.
+def _marked(request: Request, files: Files, temp: str | None) -> Marks:
+    """The marks of every task, before its grants."""
+    marks = Marks(request, files)
+    marks.hide()
+    marks.enter(request.config.project, _PROJECT, itself_too=True)
+    if temp is not None:
+        marks.grant(temp, _TEMP, (READ, WRITE, EXEC))
+    return marks
+
+
+def _read(request: Request, files: Files, marks: Marks) -> None:
+    """Every read grant, and what is read without one."""
+    for index, entry in enumerate(request.config.allow_read):
+        marks.read(entry, f"allowRead[{index}]")
+    for implied in request.reads:
+        if files.kind(implied.path) in {Kind.DIRECTORY, Kind.FILE}:
+            marks.grant(implied.path, Origin(reason=implied.reason), (READ, EXEC))
+    for place, _ in request.links:
+        marks.link(place)
+
+
+class _Written(NamedTuple):
+    """What has to be on the host for the write grants, and what follows from them.
 
     Attributes:
         operations: directories to make, and the names they are for.
@@ -99,46 +111,31 @@ class _Writes:
         executed: the names no task makes or changes.
     """
 
-    def __init__(self, request: Request, files: Files) -> None:
-        self.operations: list[Operation] = []
-        self.patterns: list[Names] = []
-        self.executed = ProtectedNames()
-        self._request = request
-        self._files = files
+    operations: tuple[Operation, ...]
+    patterns: tuple[Names, ...]
+    executed: ProtectedNames
 
-    def take(self, marks: Marks, grants: tuple[WriteGrant, ...]) -> None:
-        """Every grant, but for those another covers."""
-        files = self._files
-        kept = {read.path for read in self._request.reads if files.kind(read.path) is Kind.DIRECTORY}
-        whole = [grant.path for grant in grants if grant.kind == "directory"]
-        bound: list[str] = []
-        names: list[str] = []
-        for grant in grants:
-            origin = Origin(field=grant.field)
-            served = grant.kind in {"name", "pattern"}
-            if served and any(paths.at_or_under(grant.path, directory) for directory in whole):
-                continue
-            if grant.make:
-                self.operations.append(Make(path=grant.make, origin=origin, passing=served))
-            if grant.kind == "pattern":
-                without = {*grant.without, *(path for path in kept if paths.under(path, grant.path))}
-                every = tuple(sorted(without))
-                one = Names(path=grant.path, pattern=grant.pattern, without=every, origin=origin)
-                self.patterns.append(one)
-                self.operations.append(one)
-                continue
-            if served:
-                self.operations.append(Name(path=grant.path, origin=origin))
-            (names if served else bound).append(grant.path)
-            marks.grant(grant.path, origin, (READ, WRITE, EXEC))
-        roots = tuple(dict.fromkeys((*bound, *names)))
-        config = self._request.config
-        self.executed = ProtectedNames(
-            roots=roots,
-            heads=tuple(dict.fromkeys((*(one.path for one in self.patterns), *map(paths.parent, names)))),
-            git_config=config.git_config,
-            kept=existing(roots, self._request.workspace_root, files, git_config=config.git_config),
-        )
+
+def _write(request: Request, files: Files, marks: Marks, grants: tuple[WriteGrant, ...]) -> _Written:
+    """Every write grant, but for those another covers."""
+    operations: list[Operation] = []
+    places = write_places(request, files, grants)
+    for place in places:
+        if place.grant.make:
+            operations.append(Make(path=place.grant.make, origin=place.origin, passing=place.named is not None))
+        if place.named is not None:
+            operations.append(place.named)
+        if not isinstance(place.named, Names):
+            marks.grant(place.grant.path, place.origin, (READ, WRITE, EXEC))
+    patterns = tuple(place.named for place in places if isinstance(place.named, Names))
+    executed = protected(
+        request,
+        files,
+        bound=(place.grant.path for place in places if place.named is None),
+        names=(place.grant.path for place in places if isinstance(place.named, Name)),
+        heads=(names.path for names in patterns),
+    )
+    return _Written(tuple(operations), patterns, executed)
 
 
 def _tail(request: Request, names: ProtectedNames, files: Files) -> Iterator[Rule]:

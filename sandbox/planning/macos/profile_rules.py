@@ -257,24 +257,16 @@ class MacPlan:
 
         A link has to be readable itself; the directories it lies in need not be.
         """
-        here, hops = "/", 0
-        todo = paths.parts(path)[::-1]
-        while todo:
-            part = todo.pop()
-            if part == "..":
-                here = paths.parent(here)
-                continue
-            here = paths.join(here, part)
-            if files.kind(here) is not Kind.LINK:
-                continue
-            if self.reach(here, directory=False) is Reach.HIDDEN:
-                return Reach.HIDDEN
-            hops += 1
-            if hops > paths.LINK_HOPS:
-                return Reach.HIDDEN
-            text = files.readlink(here)
-            here = "/" if text.startswith("/") else paths.parent(here)
-            todo.extend(paths.parts(text)[::-1])
+
+        def link_at(here: str) -> str | None:
+            return files.readlink(here) if files.kind(here) is Kind.LINK else None
+
+        def passes(here: str, text: str | None) -> bool:
+            return text is None or self.reach(here, directory=False) is not Reach.HIDDEN
+
+        here = paths.follow(path, link_at=link_at, passes=passes)
+        if here is None:
+            return Reach.HIDDEN
         kind = files.kind(here)
         made = kind is None and any(paths.at_or_under(one.path, here) for one in self.makes)
         return self.reach(here, directory=made or kind is Kind.DIRECTORY)

@@ -1,0 +1,86 @@
+"""What the write grants of a request come to on either platform: places, names, and what stays protected. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sandbox.base import paths
+from sandbox.base.host_facts import Kind
+from sandbox.planning.operations import Name, Names, Origin
+from sandbox.request.protected_names import ProtectedNames, existing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sandbox.base.host_facts import Files
+    from sandbox.request.request import Request
+    from sandbox.request.write_grants import WriteGrant
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlace:
+    """One write grant that no other one covers.
+
+    Attributes:
+        named: what a grant of a name or a pattern comes to; `None` for a directory or a file.
+    """
+
+    grant: WriteGrant
+    named: Name | Names | None
+
+    @property
+    def origin(self) -> Origin:
+        """The grant, for what follows from it."""
+        return Origin(field=self.grant.field)
+
+
+def write_places(request: Request, files: Files, grants: tuple[WriteGrant, ...]) -> tuple[WritePlace, ...]:
+    """Each grant in the order of the config, but for names and patterns in a directory that is granted whole.
+
+    Args:
+        request: what may be reached.
+        files: the host's file system, as it is now.
+        grants: from `Request.writes_now`.
+    """
+    # a package that is linked is a place of its own: a pattern that begins around it stays out of it
+    packages = {read.path for read in request.reads if files.kind(read.path) is Kind.DIRECTORY}
+    whole = [grant.path for grant in grants if grant.kind == "directory"]
+    found: list[WritePlace] = []
+    for grant in grants:
+        if grant.kind not in {"name", "pattern"}:
+            found.append(WritePlace(grant, None))
+        elif not any(paths.at_or_under(grant.path, directory) for directory in whole):
+            found.append(WritePlace(grant, _named(grant, packages)))
+    return tuple(found)
+
+
+def _named(grant: WriteGrant, packages: Iterable[str]) -> Name | Names:
+    origin = Origin(field=grant.field)
+    if grant.kind == "name":
+        return Name(path=grant.path, origin=origin)
+    without = {*grant.without, *(path for path in packages if paths.under(path, grant.path))}
+    return Names(path=grant.path, pattern=grant.pattern, without=tuple(sorted(without)), origin=origin)
+
+
+def protected(
+    request: Request, files: Files, *, bound: Iterable[str], names: Iterable[str], heads: Iterable[str]
+) -> ProtectedNames:
+    """The names other programs execute, where a task may write.
+
+    Args:
+        request: what may be reached.
+        files: the host's file system, as it is now.
+        bound: directories and files that may be written.
+        names: paths granted by name.
+        heads: directories that patterns begin in.
+    """
+    names, git_config = tuple(names), request.config.git_config
+    roots = tuple(dict.fromkeys((*bound, *names)))
+    return ProtectedNames(
+        roots=roots,
+        # what is made beside a name may be moved into it, with all that is in there
+        heads=tuple(dict.fromkeys((*heads, *map(paths.parent, names)))),
+        git_config=git_config,
+        kept=existing(roots, request.workspace_root, files, git_config=git_config),
+    )
