@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import NotStarted
-from sandbox.contract.results import Protections, RunResult
-from sandbox.run import verdict as run_verdict
+from sandbox.contract.results import Protections
+from sandbox.run import verdict
 
 if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig
-    from sandbox.contract.results import Trace, Violation
+    from sandbox.contract.results import RunResult, Trace, Violation
     from sandbox.judge.aftermath import Aftermath
     from sandbox.macos.attempt import EndedCommand
     from sandbox.macos.log_judge import LogJudge
@@ -38,24 +38,19 @@ def settle(
         missing: why not every denial was heard of; empty when all were.
     """
     if not ended.started or ended.status is None:
-        return run_verdict.not_started(NotStarted(ended.refused or "the command was not started"))
+        return verdict.not_started(NotStarted(ended.refused or "the command was not started"))
     trace: Trace = "none" if not observed else "partial" if missing else "complete"
-    why = missing if observed else "no observer was asked for"
-    own, signalled = run_verdict.own_status(ended.status)
-    verdict = run_verdict.exit_code(own, violations, trace, timed_out=ended.timed_out)
-    return RunResult(
-        sandboxed=True,
-        exit_code=verdict,
-        command_exit_code=own,
+    status, signalled = verdict.own_status(ended.status)
+    end = verdict.CommandEnd(
+        status=status,
         signal=signalled,
         timed_out=ended.timed_out,
-        started=True,
         duration_ms=ended.duration_ms,
         cpu_ms=ended.usage.cpu_ms if ended.usage is not None else None,
         peak_rss_bytes=ended.usage.peak_rss_bytes if ended.usage is not None else None,
         observer="log" if observed else "none",
         trace=trace,
-        trace_reason=why,
+        trace_reason=missing if observed else "no observer was asked for",
         protections=Protections(
             filesystem="full",
             # without a network of its own a task that may bind may reach every port of this machine
@@ -63,9 +58,7 @@ def settle(
             sockets="weaker" if config.unix_sockets is True else "full",
             observer="weaker" if observed else "off",
         ),
-        violations=violations,
-        hints=(*run_verdict.unseen(own, trace, why), *(judge.files.hints(after) if verdict else ())),
-        fix=judge.files.fix(survived=own == 0) if verdict else None,
         stdout=ended.stdout,
         stderr=ended.stderr,
     )
+    return verdict.settled(end, judge.files, violations, after)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 from sandbox.contract.errors import SandboxError
 from sandbox.contract.run_options import GRACE
+from sandbox.session.background_run import BackgroundRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,8 +81,6 @@ class Server:
         self._pid = 0
         self._is_ready = False
         self._stopping = False
-        self._result: RunResult | None = None
-        self._error: BaseException | None = None
         try:
             self._pattern = re.compile(self._ready.output) if self._ready.output else None
         except re.error as error:
@@ -96,8 +95,8 @@ class Server:
             "on_start": self._started,
         }
         self._run = make(options)
-        self._thread = threading.Thread(target=self._serve, name="vxconf-server", daemon=True)
-        self._thread.start()
+        self._background = BackgroundRun("the server", self._run, on_end=self._wake)
+        self._background.start()
 
     def __enter__(self) -> Self:
         """The server itself."""
@@ -112,7 +111,7 @@ class Server:
     @property
     def running(self) -> bool:
         """Whether it has not ended yet."""
-        return self._thread.is_alive()
+        return self._background.running
 
     @property
     def ready(self) -> bool:
@@ -158,7 +157,7 @@ class Server:
         self._stopping = True
         if self.running:
             self._run.signal(signal.SIGTERM) if self._pid else self._run.stop()
-            self._thread.join(grace)
+            self._background.join(grace)
             if self.running:
                 self._run.stop()
         return self.wait()
@@ -173,12 +172,7 @@ class Server:
         Raises:
             TimeoutError: it still runs after `timeout` seconds.
         """
-        self._thread.join(timeout)
-        if self._error is not None:
-            raise self._error
-        if self._result is None:
-            raise TimeoutError(f"the server still runs after {timeout} s")
-        return self._told(self._result)
+        return self._told(self._background.result(timeout))
 
     def _told(self, result: RunResult) -> RunResult:
         """A result without hints where the server did what it was to, and was stopped: that is no failure."""
@@ -187,14 +181,9 @@ class Server:
             return result
         return dataclasses.replace(result, hints=())
 
-    def _serve(self) -> None:
-        try:
-            self._result = self._run()
-        except BaseException as error:  # noqa: BLE001  a callback's; raised again where the result is asked for
-            self._error = error
-        finally:
-            with self._changed:
-                self._changed.notify_all()
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
 
     def _started(self, pid: int) -> None:
         with self._changed:

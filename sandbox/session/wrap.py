@@ -11,6 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Self
 
 from sandbox.contract.errors import NotStarted
+from sandbox.session.background_run import BackgroundRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,11 +48,9 @@ class Wrapped:
         self.cwd = cwd
         self._lock = threading.Lock()
         self._run: Running | None = None
-        self._result: RunResult | None = None
-        self._error: BaseException | None = None
         self._released = False
-        self._thread = threading.Thread(target=self._serve, name="vxconf-wrapped", daemon=True)
-        self._thread.start()
+        self._background = BackgroundRun("the command", self._serve)
+        self._background.start()
 
     def __enter__(self) -> Self:
         """The wrapped command itself."""
@@ -87,14 +86,10 @@ class Wrapped:
             TimeoutError: it still runs after `timeout` seconds.
             NotStarted: the relay was never spawned, or died before it handed over its streams.
         """
-        self._thread.join(timeout)
-        if self._error is not None:
-            raise self._error
-        if self._result is None and self._thread.is_alive():
-            raise TimeoutError(f"the command still runs after {timeout} s")
-        if self._result is None:
+        result = self._background.result(timeout)
+        if result is None:
             raise NotStarted("the relay handed over no streams", hint="spawn argv with pass_fds, then attach it")
-        return self._result
+        return result
 
     def release(self) -> None:
         """Take everything back, ending what still runs; may be called again."""
@@ -106,16 +101,13 @@ class Wrapped:
         else:
             with contextlib.suppress(OSError):  # it may be closed by now
                 self._ours.shutdown(socket.SHUT_RDWR)
-        self._thread.join()
+        self._background.join()
         self._theirs.close()
 
-    def _serve(self) -> None:
+    def _serve(self) -> RunResult | None:
         try:
             streams = self._streams()
-            if streams is not None:
-                self._relayed(*streams)
-        except BaseException as error:  # noqa: BLE001  a callback's; raised again where the result is asked for
-            self._error = error
+            return None if streams is None else self._relayed(*streams)
         finally:
             self._ours.close()
 
@@ -132,7 +124,7 @@ class Wrapped:
             return None
         return fds[0], fds[1], fds[2]
 
-    def _relayed(self, stdin: int, stdout: int, stderr: int) -> None:
+    def _relayed(self, stdin: int, stdout: int, stderr: int) -> RunResult:
         own: RunOptions = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
         if os.isatty(stdin):
             own["terminal"] = stdin
@@ -143,16 +135,13 @@ class Wrapped:
                 run.stop()
         listener = threading.Thread(target=self._hear, args=(run,), name="vxconf-relay", daemon=True)
         listener.start()
+        word = b"failed"
         try:
             result = run()
-            self._result = result
             if not result.started:
                 with contextlib.suppress(OSError):  # the relay is gone
                     os.write(stderr, _said(result))
             word = _last_word(result)
-        except BaseException:
-            word = b"failed"
-            raise
         finally:
             for fd in (stdin, stdout, stderr):
                 os.close(fd)
@@ -161,6 +150,7 @@ class Wrapped:
             with contextlib.suppress(OSError):
                 self._ours.shutdown(socket.SHUT_RDWR)
             listener.join()
+        return result
 
     def _hear(self, run: Running) -> None:
         """Pass the relay's signals on; without a relay there is nobody left to run for."""

@@ -53,7 +53,7 @@ def test_what_kept_a_sandbox_from_being_made_ahead_is_not_the_next_tasks_failure
         f'if [ -e {fails} ]; then mv {fails} {fails}.1; fi\nexec {shutil.which("bwrap")} "$@"\n'
     )
     bwrap.chmod(0o755)
-    monkeypatch.setattr("sandbox.linux.run.run.find_bwrap", lambda *_: str(bwrap))
+    monkeypatch.setattr("sandbox.linux.run.prepare.find_bwrap", lambda *_: str(bwrap))
     assert own.run("echo one").stdout == b"one\n"
     fails.touch()
     assert own.run("echo two").stdout == b"two\n"

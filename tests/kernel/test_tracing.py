@@ -193,7 +193,7 @@ def test_each_violation_is_told_as_it_happens(traced: Workspace) -> None:
 def test_a_missing_strace_is_said(quick_shop: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sandbox.machine.find_tools._USUAL", ())
     bwrap = shutil.which("bwrap")
-    monkeypatch.setattr("sandbox.linux.run.run.find_bwrap", lambda *_: bwrap)
+    monkeypatch.setattr("sandbox.linux.run.prepare.find_bwrap", lambda *_: bwrap)
     monkeypatch.setenv("PATH", str(quick_shop.base))
     result = quick_shop.run("true", observer="strace")
     assert (result.exit_code, result.started) == (125, False)

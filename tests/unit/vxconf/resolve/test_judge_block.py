@@ -70,7 +70,7 @@ def test_a_run_judges_a_block_once(
         raise NotStarted("nobody builds a sandbox here")
 
     monkeypatch.setattr(Session, "hand_over", nobody)
-    monkeypatch.setattr("sandbox.linux.run.run.find_bwrap", lambda _path, _workspace: "/bin/true")
+    monkeypatch.setattr("sandbox.linux.run.prepare.find_bwrap", lambda _path, _workspace: "/bin/true")
     task = vxconf.load(str(workspace_factory(_TREE))).task("shop#build")
     assert task.diagnostics() == ()
     request = task.request()

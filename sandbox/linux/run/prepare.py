@@ -1,0 +1,160 @@
+"""EFFECT: what one run on Linux has on the host before it starts: its plan, its directories, its staging area."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sandbox.contract.errors import NotStarted
+from sandbox.linux.messages import Base
+from sandbox.linux.run import choose_observer
+from sandbox.machine.ask_facts import HostFiles, Snapshot
+from sandbox.machine.find_tools import check_bwrap, find_bwrap
+from sandbox.planning import linux_plan
+from sandbox.scratch import make_dirs, quarantine, staging_area
+
+if TYPE_CHECKING:
+    import contextlib
+
+    from sandbox.machine.learned import LearnedFacts
+    from sandbox.planning.plan import Plan
+    from sandbox.request.request import Request
+
+#: Observers that let every call go on.
+WITHOUT_ANSWERS = ("none", "strace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programs:
+    """The programs one run is built and observed by.
+
+    Attributes:
+        base: what the sandbox is built on.
+        tracer: absolute path of strace, where it is the observer; else empty.
+    """
+
+    base: Base
+    tracer: str = ""
+
+
+def find_programs(request: Request, observer: str, machine: LearnedFacts, *, nested: bool) -> Programs:
+    """The programs of a run.
+
+    Args:
+        request: nothing in its workspace is taken.
+        observer: the observer of the run.
+        machine: what the session's runs found out.
+        nested: whether the sandbox's base is a nested one.
+
+    Raises:
+        Unavailable: one is missing, or of no use.
+    """
+    bwrap = find_bwrap(os.environ.get("PATH", ""), request.workspace_root)
+    check_bwrap(bwrap)
+    tracer = choose_observer.strace(request.workspace_root, machine) if observer == "strace" else ""
+    return Programs(base=Base(bwrap, nested), tracer=tracer)
+
+
+class Staging:
+    """The staging area of one run; each attempt begins with an empty one."""
+
+    def __init__(self, workspace: str) -> None:
+        """Make the first.
+
+        Raises:
+            NotStarted: it cannot be made.
+        """
+        self._workspace = workspace
+        self._area = staging_area.make(workspace)
+
+    @property
+    def path(self) -> str:
+        """Where it is now."""
+        return self._area.path
+
+    def note(self, made: list[str]) -> None:
+        """Remember directories made for the run, so that they are taken back should it be killed."""
+        self._area.note(made)
+
+    def renew(self) -> None:
+        """Put an empty one in the place of what an attempt left."""
+        self._area.remove()
+        self._area = staging_area.make(self._workspace)
+
+    def remove(self) -> None:
+        """Remove it with all it holds."""
+        self._area.remove()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What was planned and made for one run.
+
+    Attributes:
+        asked: the observer that was asked for.
+        observer: the one it gets, which may have to answer for held directories.
+        staging: `None` where the plan grants no name.
+        made: directories made for it that stay, parents first.
+        before: what held directories had before it.
+    """
+
+    planned: Plan
+    asked: str
+    observer: str
+    staging: Staging | None
+    made: tuple[str, ...]
+    before: frozenset[str]
+
+
+def prepare(request: Request, observer: str, temp: str, undo: contextlib.ExitStack) -> Prepared:
+    """Plan a run and make what it needs on the host.
+
+    Args:
+        request: what may be reached.
+        observer: as it was asked for.
+        temp: the task's own temporary directory.
+        undo: takes back at its end what is made for the time of the run.
+
+    Raises:
+        RequestRefused: the file system has changed so that a grant cannot be given any more.
+        NotStarted: something cannot be made, or the observer cannot answer for a held directory.
+    """
+    planned = linux_plan.plan(request, Snapshot(), temp=temp, served=_serving(observer))
+    used = _watched(planned, observer) if planned.held else observer
+    staging: Staging | None = None
+    if planned.granted:
+        staging = Staging(request.workspace_root)
+        undo.callback(staging.remove)
+    made, held = make_dirs.PASSING.make(planned.operations)
+    undo.callback(held.release)
+    before = quarantine.listed(planned, HostFiles())
+    if staging is not None:
+        staging.note(held.used)
+    return Prepared(planned=planned, asked=observer, observer=used, staging=staging, made=tuple(made), before=before)
+
+
+def _serving(observer: str) -> bool:
+    """Whether granted names can be served here, under an observer as it was asked for."""
+    if observer == "mask":
+        return True  # the sandbox itself says why not, should there be none
+    if observer != "auto":
+        return False
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
+
+
+def _watched(planned: Plan, observer: str) -> str:
+    """The observer that answers for held directories; without one, mounts alone must be enough."""
+    if observer not in WITHOUT_ANSWERS:
+        return "notify"
+    kept = quarantine.beside(planned)
+    if kept:
+        raise NotStarted(
+            f"the observer {observer} keeps no task from {kept}, beside a granted name, once the host replaces it",
+            hint="use the observer auto, or grant directories instead, with a trailing slash",
+        )
+    return observer
