@@ -1,0 +1,34 @@
+"""The envelope of JSON for another machine: what kind of value it is, and of which version. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sandbox.contract import refusal_codes
+from sandbox.contract.config import VERSION
+from sandbox.contract.errors import Refusal, RequestRefused
+
+
+def dump(kind: str, value: dict[str, Any]) -> str:
+    return json.dumps({"kind": kind, "version": VERSION, "value": value}, sort_keys=True, separators=(",", ":"))
+
+
+def load(text: str, kind: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        raise malformed("", f"the {kind} is not JSON") from None
+    if not isinstance(data, dict) or set(data) != {"kind", "version", "value"} or data["kind"] != kind:
+        raise malformed("kind", f"the text is not a {kind} written for another machine")
+    if type(data["version"]) is not int or data["version"] != VERSION:
+        raise malformed("version", f'"version" is not {VERSION}, the version this program reads')
+    value = data["value"]
+    if not isinstance(value, dict):
+        raise malformed("value", '"value" is not an object')
+    return value
+
+
+def malformed(field: str, message: str) -> RequestRefused:
+    hint = "write it with sandbox.wire.portable, of the same version"
+    return RequestRefused((Refusal(message, field=field, code=refusal_codes.MALFORMED, hint=hint),))

@@ -1,0 +1,130 @@
+"""A config as a JSON value another machine understands, and back: every link is resolved where it is read. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sandbox.base import globs, paths
+from sandbox.contract import refusal_codes
+from sandbox.contract.errors import Refusal, RequestRefused
+from sandbox.request import credentials
+from sandbox.wire import config_json
+from sandbox.wire.anchors import Anchors, path_in, path_out
+from sandbox.wire.envelope import malformed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.base.host_facts import Files
+    from sandbox.contract.config import ResolvedSandboxConfig
+
+_GRANTS = ("allowRead", "allowWrite")
+_PLAIN = ("workspace", "project")
+
+
+def config_out(config: ResolvedSandboxConfig, home: str) -> dict[str, Any]:
+    """The JSON value; `home` is the canonical home directory the config was resolved with."""
+    places = Anchors(config.workspace, config.project, home)
+    data = config_json.to_dict(config)
+    data["workspace"] = "{workspace}"
+    data["project"] = path_out(config.project, places._replace(project=""))
+    for key in _GRANTS:
+        data[key] = [path_out(grant, places.escaped()) for grant in data[key]]
+    for key in ("read", "write"):
+        data["ignore"][key] = [path_out(_anchored(grant, places), places.escaped()) for grant in data["ignore"][key]]
+    if isinstance(data["unixSockets"], list):
+        data["unixSockets"] = [path_out(path, places) for path in data["unixSockets"]]
+    return data
+
+
+def config_in(data: object, *, workspace: str, home: str, files: Files) -> ResolvedSandboxConfig:
+    """The config, with every path as it is on this machine.
+
+    Args:
+        data: from `config_out`, of any machine.
+        workspace: canonical, where the same workspace is here.
+        home: canonical.
+        files: the host's file system.
+
+    Raises:
+        RequestRefused: it is no such value, or a link leads a grant out of the project or into a credential store here.
+    """
+    if not isinstance(data, dict) or not all(isinstance(data.get(key), str) for key in _PLAIN):
+        raise malformed("config", "the config is not an object with a workspace and a project")
+    places = Anchors(workspace, "", home)
+    places = places._replace(project=path_in(data["project"], places, "project"))
+    read = dict(data, workspace=workspace, project=places.project)
+    for key in _GRANTS:
+        read[key] = _grants(data.get(key), key, places, files)
+    ignore = data.get("ignore")
+    if isinstance(ignore, dict):
+        read["ignore"] = dict(ignore)
+        for key in ("read", "write"):
+            read["ignore"][key] = _grants(ignore.get(key), f"ignore.{key}", places, files)
+    if isinstance(data.get("unixSockets"), list):
+        read["unixSockets"] = [
+            _socket(path, f"unixSockets[{index}]", places, files) if isinstance(path, str) else path
+            for index, path in enumerate(data["unixSockets"])
+        ]
+    return config_json.from_dict(read)
+
+
+def _grants(value: object, field: str, places: Anchors, files: Files) -> object:
+    if not isinstance(value, list) or not all(isinstance(grant, str) for grant in value):
+        return value  # said by who reads the whole
+    return [one for index, grant in enumerate(value) for one in _resolved(grant, f"{field}[{index}]", places, files)]
+
+
+def _resolved(written: str, field: str, places: Anchors, files: Files) -> Iterator[str]:
+    inside = written.startswith("{project}")
+    for grant in globs.expand_braces(path_in(written, places.escaped(), field)):
+        yield _grant(grant, field, inside, places, files)
+
+
+def _grant(grant: str, field: str, inside: bool, places: Anchors, files: Files) -> str:
+    """The grant with its links resolved, which choose no more here than they may anywhere."""
+    if globs.has_wildcard(grant):
+        base = globs.literal_base(grant)
+        rest = grant.split("/")[len(paths.parts(base)) + 1 :]
+        real = paths.canonical(base, files)
+        resolved = paths.join(globs.escape(real), "/".join(rest))
+    else:
+        base = globs.unescape(grant)
+        real = paths.canonical(base, files)
+        resolved = globs.escape(real) + ("/" if grant.endswith("/") and real != "/" else "")
+    if inside and field.startswith("allowWrite"):
+        _hold_inside(grant, real, field, places)
+    if field.startswith("allowRead"):
+        path = paths.normal(base)
+        closed = credentials.led_into(path, real, home=places.home, workspace=places.workspace, files=files)
+        if closed:
+            raise _led(grant, f"into {closed}", field)
+    return resolved
+
+
+def _socket(written: str, field: str, places: Anchors, files: Files) -> str:
+    path = path_in(written, places, field)
+    real = paths.canonical(path, files)
+    if written.startswith("{project}"):
+        _hold_inside(path, real, field, places)
+    return real
+
+
+def _hold_inside(grant: str, real: str, field: str, places: Anchors) -> None:
+    if not paths.at_or_under(real, places.project):
+        raise _led(grant, f"out of the project here, to {real}", field)
+
+
+def _led(grant: str, where: str, field: str) -> RequestRefused:
+    refusal = Refusal(
+        f"{grant} leads through a link {where}",
+        field=field,
+        code=refusal_codes.MOVED,
+        hint="take the link away, or resolve the config on this machine",
+    )
+    return RequestRefused((refusal,))
+
+
+def _anchored(grant: str, places: Anchors) -> str:
+    """What is ignored may be spelled from the project."""
+    return grant if grant.startswith("/") else paths.join(globs.escape(places.project), grant)
