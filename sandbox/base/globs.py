@@ -239,6 +239,16 @@ def _component(component: str) -> Callable[[str], object]:
     return re.compile(source.removesuffix("$") + r"\Z").match
 
 
+def path_of(grant: str) -> str:
+    """The absolute path a grant that is no pattern names, without escapes or a trailing slash."""
+    return unescape(grant).rstrip("/") or "/"
+
+
+def head(grant: str) -> str:
+    """The path at or below which everything lies that an absolute grant matches."""
+    return literal_base(grant) if has_wildcard(grant) else path_of(grant)
+
+
 def literal_base(grant: str) -> str:
     """The directory that holds a pattern's first wildcard, unescaped; for a literal, its parent."""
     components = grant.rstrip("/").split("/")
@@ -258,7 +268,7 @@ def expand(grant: str, files: Files, *, skip: Callable[[str], bool] = lambda _pa
     hits: set[str] = set()
     for alternative in map(collapse, expand_braces(grant)):
         if not has_wildcard(alternative):
-            path = unescape(alternative).rstrip("/") or "/"
+            path = path_of(alternative)
             if files.kind(path) is not None and not skip(paths.canonical(path, files)):
                 hits.add(path)
             continue

@@ -50,7 +50,7 @@ def _anchored(grant: str, boundary: Boundary) -> str:
 def _behind_links(grant: str, boundary: Boundary) -> str:
     """The same entry for the place its links lead to, which is where a denial is recorded."""
     if not globs.has_wildcard(grant):
-        target = globs.escape(boundary.canonical(globs.unescape(grant).rstrip("/") or "/"))
+        target = globs.escape(boundary.canonical(globs.path_of(grant)))
         return f"{target}/" if grant.endswith("/") else target
     components = grant.split("/")
     fixed = next(i for i, c in enumerate(components) if globs.has_wildcard(c))

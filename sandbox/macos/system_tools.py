@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from sandbox.contract.errors import Unavailable
 
 _SECONDS = 20.0
-#: What `sandbox-exec` exits with when the kernel refuses a second sandbox (EX_OSERR).
-NESTED_STATUS = 71
 NESTED_WORDS = "sandbox_apply"
 _REASON_LIMIT = 200
 

@@ -189,7 +189,7 @@ class _Reads:
                 if globs.has_wildcard(grant):
                     self._pattern(grant, field)
                 else:
-                    self._path(grant, globs.unescape(grant).rstrip("/") or "/", field)
+                    self._path(grant, globs.path_of(grant), field)
         except Refusal as refusal:
             self.refusals.append(write_grants.placed(refusal, field))
 

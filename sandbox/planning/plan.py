@@ -52,22 +52,16 @@ class Plan:
     held: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _patterns: tuple[tuple[Names, GrantedNames], ...] = field(init=False, repr=False, compare=False)
     _at: dict[str, Operation] = field(init=False, repr=False, compare=False)
-    _placed: dict[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Index the operations by place; of several at one place the last counts."""
         at = {operation.path: operation for operation in self.operations if not isinstance(operation, (Make, Names))}
-        placed: dict[str, list[str]] = {}
-        for path, operation in at.items():
-            if path != "/" and not isinstance(operation, Name):
-                placed.setdefault(paths.parent(path), []).append(paths.name(path))
         object.__setattr__(self, "granted", GrantedNames(self.operations, executed=self.executed))
         patterns = (one for one in self.operations if isinstance(one, Names))
         each = tuple((one, GrantedNames((one,), executed=self.executed)) for one in patterns)
         object.__setattr__(self, "_patterns", each)
         object.__setattr__(self, "held", tuple(path for path, one in at.items() if isinstance(one, Held)))
         object.__setattr__(self, "_at", at)
-        object.__setattr__(self, "_placed", {path: tuple(sorted(names)) for path, names in placed.items()})
 
     def decided_by(self, real: str) -> Operation:
         """The operation that decides about a path with no link left: the deepest at it or above it."""
@@ -179,10 +173,6 @@ class Plan:
                 return files.readlink(real)
             case _:
                 return None
-
-    def placed_in(self, directory: str) -> tuple[str, ...]:
-        """The sorted names the plan itself places in a directory: all there is in a cover or a way."""
-        return self._placed.get(directory, ())
 
     def describe(self) -> tuple[str, ...]:
         """One line for each operation, in order."""

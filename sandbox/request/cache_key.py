@@ -54,7 +54,7 @@ def command_write_reach(task: KeyedTask) -> WriteReach:
         return "none"
     if task.config is None:
         return "project"
-    heads = [_head(grant) for grant in _alternatives(task.config.allow_write)]
+    heads = [globs.head(grant) for grant in _alternatives(task.config.allow_write)]
     found: WriteReach = "none"
     for head in heads:
         if paths.at_or_under(head, task.project):
@@ -72,9 +72,9 @@ def granted_write_globs(task: KeyedTask) -> tuple[str, ...]:
     found: list[str] = []
     for grant in _alternatives(task.config.allow_write if task.config is not None else ()):
         # a grant around the project reaches all of it
-        if paths.at_or_under(task.project, _head(grant)) and grant.endswith("/"):
+        if paths.at_or_under(task.project, globs.head(grant)) and grant.endswith("/"):
             found.append("**")
-        elif paths.at_or_under(_head(grant), task.project):
+        elif paths.at_or_under(globs.head(grant), task.project):
             start = len(globs.escape(task.project).rstrip("/")) + 1
             relative = grant[start:]
             found += [f"{relative}**"] if relative.endswith("/") else [relative, f"{relative}/**"]
@@ -112,7 +112,7 @@ def keyed_outside_grants(request: Request, keyed: Iterable[str], files: Files) -
     """
     config, root = request.config, request.workspace_root
     grants = _alternatives((*config.allow_read, *config.allow_write))
-    heads = frozenset((*map(_head, grants), *(read.path for read in request.reads)))
+    heads = frozenset((*map(globs.head, grants), *(read.path for read in request.reads)))
     ignored = globs.matcher(_absolute(entry, config.project) for entry in config.ignore.read)
     found = []
     for name in keyed:
@@ -133,7 +133,3 @@ def _absolute(entry: str, project: str) -> str:
 def _alternatives(grants: Iterable[str]) -> Iterator[str]:
     for grant in grants:
         yield from map(globs.collapse, globs.expand_braces(grant))
-
-
-def _head(grant: str) -> str:
-    return globs.literal_base(grant) if globs.has_wildcard(grant) else globs.unescape(grant).rstrip("/") or "/"

@@ -73,11 +73,6 @@ def anchored(project: str, patterns: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def head(pattern: str) -> str:
-    """The directory, or the one file, below which an absolute pattern's matches lie."""
-    return _head(pattern)
-
-
 def _takes(patterns: tuple[str, ...], path: str) -> bool:
     taken, back = _matchers(patterns)
     return taken(path) and not back(path)
@@ -90,7 +85,7 @@ def _index(
     """Tasks by where what they make lies: a workspace has hundreds, and each is asked for every denial."""
     found: dict[str, list[tuple[str, Callable[[str], bool], Callable[[str], bool]]]] = {}
     for task, patterns in upstream:
-        for place in dict.fromkeys(_head(pattern) for pattern in patterns if not pattern.startswith("!")):
+        for place in dict.fromkeys(head(pattern) for pattern in patterns if not pattern.startswith("!")):
             found.setdefault(place, []).append((task, *_matchers(patterns)))
     return found
 
@@ -117,23 +112,26 @@ def find(made: Iterable[tuple[str, tuple[str, ...]]], files: Files) -> Outputs:
     reads: list[str] = []
     reported: list[str] = []
     for project, patterns in made:
-        spelled = [grant for pattern in patterns for grant in globs.expand_braces(pattern)]
-        taken = [_anchored(project, grant) for grant in spelled if not grant.startswith("!")]
-        back = [_anchored(project, grant[1:]) for grant in spelled if grant.startswith("!")]
-        walk = _Walk(files, globs.matcher(_with_trees(taken)), globs.matcher(_with_trees(back)))
-        for grant in taken:
-            head = _head(grant)
-            if not paths.at_or_under(head, project) or paths.canonical(head, files) != head:
-                # through a link, or not the project's own: what is there is another's to give
-                continue
-            if head != project and files.kind(head) is Kind.DIRECTORY:
-                reported.append(head)
-            reads += walk.outputs(head, whole=head != project)
+        _find(project, patterns, files, reads, reported)
     distinct = dict.fromkeys(reads)
     return Outputs(
         reads=tuple(path for path in distinct if not any(above in distinct for above in paths.parents(path))),
         reported=tuple(dict.fromkeys(reported)),
     )
+
+
+def _find(project: str, patterns: tuple[str, ...], files: Files, reads: list[str], reported: list[str]) -> None:
+    """Add the outputs of one task, and the directories they were looked for in."""
+    spelled = anchored(project, patterns)
+    walk = _Walk(files, *_matchers(spelled))
+    for pattern in spelled:
+        start = head(pattern)
+        if pattern.startswith("!") or not paths.at_or_under(start, project) or paths.canonical(start, files) != start:
+            # through a link, or not the project's own: what is there is another's to give
+            continue
+        if start != project and files.kind(start) is Kind.DIRECTORY:
+            reported.append(start)
+        reads += walk.outputs(start, whole=start != project)
 
 
 def _anchored(project: str, grant: str) -> str:
@@ -143,8 +141,8 @@ def _anchored(project: str, grant: str) -> str:
     return globs.collapse(paths.join(globs.escape(project), text or "."))
 
 
-def _head(grant: str) -> str:
-    """The directory, or the one file, below which a pattern's matches lie."""
+def head(grant: str) -> str:
+    """The directory, or the one file, below which the matches of an absolute output pattern lie."""
     return globs.literal_base(grant) if globs.has_wildcard(grant) else paths.normal(globs.unescape(grant))
 
 

@@ -103,7 +103,7 @@ class GrantContext:
 
     def _one(self, grant: str, field: str, reasons: _Reasons) -> WriteGrant | Refusal:
         """A grant that is no pattern, unless one of the reasons holds."""
-        path = globs.unescape(grant).rstrip("/") or "/"
+        path = globs.path_of(grant)
         outside = not paths.under(path, self.config.project)
         kind = self.files.kind(path)
         whole = grant.endswith("/") or path == "/"

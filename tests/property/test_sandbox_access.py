@@ -24,6 +24,7 @@ from sandbox.planning.operations import Absent, Bind, Cover, Empty, Held, Make, 
 from sandbox.request.protected_names import CARRIERS
 from tests.support import inside, worlds
 from tests.support.observers import OBSERVERS
+from tests.support.plans import placed_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,7 +128,7 @@ class _Expected:
         wanted |= {"stat": host["stat"], "read": host["read"], "list": host["list"]}
         decided = self._plan.decided_by(self.real)
         if isinstance(decided, (Cover, Way, Empty)) and isinstance(host["list"], list):
-            wanted["list"] = sorted({*self._plan.placed_in(self.real), *self._served_in(self.real, host["list"])})
+            wanted["list"] = sorted({*placed_in(self._plan, self.real), *self._served_in(self.real, host["list"])})
         elif isinstance(decided, Held) and isinstance(host["list"], list):
             # what is made for the run alone is not there before or after
             makes = (one.path for one in self._plan.operations if isinstance(one, Make))

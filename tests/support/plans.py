@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sandbox.base import paths
 from sandbox.base.host_facts import HostFacts
 from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.planning.linux_plan import plan
+from sandbox.planning.operations import Make, Name, Names
 from sandbox.request.build import build
 from sandbox.request.request import WorkspaceFacts
 
@@ -38,6 +40,13 @@ def request(
     )
     known: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     return build(config, WorkspaceFacts(root=workspace, **known), files=files, facts=facts, projects=projects)
+
+
+def placed_in(plan: Plan, directory: str) -> tuple[str, ...]:
+    """The sorted names a plan places in a directory: all there is in a cover or a way."""
+    at = {one.path: one for one in plan.operations if not isinstance(one, (Make, Names))}
+    placed = (path for path, one in at.items() if path != "/" and not isinstance(one, Name))
+    return tuple(sorted(paths.name(path) for path in placed if paths.parent(path) == directory))
 
 
 def planned(files: Files, *, temp: str | None = None, **given: Any) -> Plan:

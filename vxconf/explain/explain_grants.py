@@ -277,7 +277,7 @@ def _linux_notes(what: Explained, name: str, grant: str, *, inert: bool) -> Iter
             return
         yield "matches nothing now" if inert else "what matches at the start; a file made later is not covered"
         return
-    path = globs.unescape(grant).rstrip("/") or "/"
+    path = globs.path_of(grant)
     if field == "allowWrite":
         yield from _written(what, name, grant, path)
     elif inert:

@@ -135,7 +135,7 @@ def _path_notes(mac: ExplainedMac, field: str, entry: Entry) -> Iterator[str]:
         if globs.has_wildcard(grant):
             if field == "allowRead":
                 yield "macOS: what matches, whenever it is made"
-        elif field == "allowRead" and mac.judged.files.kind(globs.unescape(grant).rstrip("/") or "/") is None:
+        elif field == "allowRead" and mac.judged.files.kind(globs.path_of(grant)) is None:
             yield "macOS: covered once it is made"
         elif field == "allowWrite" and grant.endswith("/"):
             yield "macOS: the directory itself may be removed and renamed"

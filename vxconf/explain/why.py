@@ -113,7 +113,7 @@ def _nearest(what: Explained, real: str, *, write: bool) -> JSON | None:
     lists += [] if write else [("allowRead", config.allow_read), ("allowWrite", config.allow_write)]
     for name, entries in lists:
         for index, grant in enumerate(entries):
-            path = globs.literal_base(grant) if globs.has_wildcard(grant) else globs.unescape(grant).rstrip("/") or "/"
+            path = globs.head(grant)
             shared = _shared(path, real)
             # what has no more in common than the way to the project is no near miss
             if shared > len(paths.parts(config.workspace)) - 1 and (best is None or shared > best[0]):

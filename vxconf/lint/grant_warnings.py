@@ -79,10 +79,10 @@ def _naming_nothing(
         if not all(field in inert for field in fields):
             continue
         grants = [_grant_at(judged, field) for field in fields]
-        if any(is_made(_place(grant)) for grant in grants):
+        if any(is_made(globs.head(grant)) for grant in grants):
             continue
         patterns = all(map(globs.has_wildcard, grants))
-        if not patterns and all(grant.endswith("/") and files.kind(_place(grant)) is Kind.FILE for grant in grants):
+        if not patterns and all(grant.endswith("/") and files.kind(globs.head(grant)) is Kind.FILE for grant in grants):
             remedy = f"write it without the slash: {quoted(entry.text.rstrip('/'))}"
             yield "VX407", entry, "names a directory, and there is a file", remedy
             continue
@@ -139,14 +139,14 @@ def _covers(
     found: dict[Entry, list[Entry | None]] = {}
     for mine, wider in ((reads, (*reads, *writes)), (writes, writes)):
         holders = [
-            (_literal(grant), grant, origins[field][0])
+            (globs.path_of(grant), grant, origins[field][0])
             for field, grant in wider
             if grant.endswith("/") and field not in inert and not globs.has_wildcard(grant)
         ]
         if not holders:
             continue
         for field, grant in mine:
-            entry, path = origins[field][0], _place(grant)
+            entry, path = origins[field][0], globs.head(grant)
             above = (
                 cover
                 for directory, holder, cover in holders
@@ -169,7 +169,7 @@ def _outside(judged: JudgedBlock) -> Iterator[_Found]:
     root = request.workspace_root
     around = [wall.path for wall in request.around]
     for index, grant in enumerate(judged.resolution.config.allow_read):
-        place = _literal(grant) if not globs.has_wildcard(grant) else root
+        place = globs.path_of(grant) if not globs.has_wildcard(grant) else root
         if paths.under(root, place) and not any(paths.at_or_under(place, wall) for wall in around):
             entry = judged.resolution.origin(f"allowRead[{index}]")[0]
             what = f"does not reach into the workspace {root}, and what is outside may be read anyway"
@@ -186,7 +186,7 @@ def _opening_stores(judged: JudgedBlock, stores: Collection[str]) -> Iterator[_F
     config = judged.resolution.config
     for name, grants in (("allowRead", config.allow_read), ("allowWrite", config.allow_write)):
         for index, grant in enumerate(grants):
-            path = _place(grant)
+            path = globs.head(grant)
             above = (place for place in (path, *paths.parents(path)) if place in stores)
             store = next(above, None)
             if store is not None:
@@ -202,7 +202,7 @@ def _opening_stores(judged: JudgedBlock, stores: Collection[str]) -> Iterator[_F
 def _large_by_name(judged: JudgedBlock, files: Files) -> Iterator[_Found]:
     config = judged.resolution.config
     for index, grant in enumerate(config.allow_write):
-        if grant.endswith("/") or globs.has_wildcard(grant) or not _is_large(_literal(grant), files):
+        if grant.endswith("/") or globs.has_wildcard(grant) or not _is_large(globs.path_of(grant), files):
             continue
         entry = judged.resolution.origin(f"allowWrite[{index}]")[0]
         what = f"grants a directory of more than {LARGE} files by name, each call on it served by another process"
@@ -233,15 +233,6 @@ def _grant_at(judged: JudgedBlock, field: str) -> str:
     name, _, index = field.rstrip("]").partition("[")
     config = judged.resolution.config
     return (config.allow_read if name == "allowRead" else config.allow_write)[int(index)]
-
-
-def _place(grant: str) -> str:
-    """The path a grant names, or the directory a pattern begins in."""
-    return globs.literal_base(grant) if globs.has_wildcard(grant) else _literal(grant)
-
-
-def _literal(grant: str) -> str:
-    return globs.unescape(grant).rstrip("/") or "/"
 
 
 def _field(entry: Entry) -> str:

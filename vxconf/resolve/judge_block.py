@@ -239,7 +239,7 @@ def judge(
 
 
 def _names_something(grant: str, files: Files) -> bool:
-    kind = files.kind(globs.unescape(grant).rstrip("/") or "/")
+    kind = files.kind(globs.path_of(grant))
     return kind is Kind.DIRECTORY or (kind in {Kind.FILE, Kind.OTHER} and not grant.endswith("/"))
 
 

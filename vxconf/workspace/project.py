@@ -252,7 +252,7 @@ class Task:
         written = judged.resolution.config.allow_write if judged is not None else ()
         directory = globs.escape(self.project.directory)
         for grant in map(globs.collapse, (*written, *(paths.join(directory, glob) for glob in self.output_files))):
-            yield globs.literal_base(grant) if globs.has_wildcard(grant) else globs.unescape(grant).rstrip("/") or "/"
+            yield globs.head(grant)
 
     def judged(self, platform: Platform | None = None) -> JudgedBlock | None:
         """The task's block, judged; `None` when it has none, or one with mistakes.

@@ -116,7 +116,7 @@ class Marks:
                 if globs.has_wildcard(grant):
                     self._read_pattern(grant, name)
                 else:
-                    self._read_path(grant, globs.unescape(grant).rstrip("/") or "/", name)
+                    self._read_path(grant, globs.path_of(grant), name)
         except Refusal as refusal:
             self.refusals.append(write_grants.placed(refusal, name))
 
@@ -179,7 +179,7 @@ class Marks:
         """What a pattern matches, and the directories it leads through, which are listed."""
         sort = (depth, _PATTERN, head)
         if not globs.has_wildcard(grant):
-            path = globs.unescape(grant).rstrip("/") or "/"
+            path = globs.path_of(grant)
             whole: Filter = Below(path=path)
             self._rules.append((sort, Rule(action="allow", operations=operations, filters=(whole,), origin=origin)))
             self.enter(path, origin)

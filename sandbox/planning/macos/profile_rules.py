@@ -15,7 +15,7 @@ from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.config import Reach
 from sandbox.planning.macos.path_regex import expression, itself
-from sandbox.planning.operations import Make, Name, Names, Origin, shown
+from sandbox.planning.operations import Make, Origin, shown
 from sandbox.request.protected_names import ProtectedNames
 
 if TYPE_CHECKING:
@@ -207,11 +207,6 @@ class MacPlan:
     def makes(self) -> tuple[Make, ...]:
         """The directories that are made first."""
         return tuple(one for one in self.operations if isinstance(one, Make))
-
-    @cached_property
-    def serves(self) -> bool:
-        """Whether a name or a pattern may be written."""
-        return any(isinstance(one, (Name, Names)) for one in self.operations)
 
     def decided_by(self, real: str, operation: str, *, directory: bool = True) -> Rule | None:
         """The rule that decides about an operation on a path; none for what is denied because nothing allows it."""
