@@ -11,9 +11,8 @@ The two libraries behind this load when a grant has a brace or a wildcard, not b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
@@ -124,14 +123,20 @@ def named_path(grant: str) -> str | None:
     return unescape(literal).rstrip("/") or ("/" if literal.startswith("/") else ".")
 
 
-@dataclass(frozen=True, slots=True)
 class Matcher:
     """A test for paths, from `matcher`; it can be pickled, and needs no library where it is used."""
 
-    exact: frozenset[str]
-    trees: tuple[str, ...]
-    wild: tuple[_Pattern, ...]
-    every: tuple[_Pattern, ...]
+    def __init__(
+        self,
+        exact: frozenset[str],
+        trees: tuple[str, ...],
+        wild: tuple[_Pattern, ...],
+        every: tuple[_Pattern, ...],
+    ) -> None:
+        self.exact = exact
+        self.trees = trees
+        self.wild = wild
+        self.every = every
 
     def __call__(self, path: str) -> bool:
         """Whether any of the patterns matches a path."""
@@ -170,8 +175,7 @@ def matcher(patterns: Iterable[str]) -> Matcher:
     return Matcher(frozenset(exact), tuple(trees), tuple(wild), tuple(every))
 
 
-@dataclass(frozen=True, slots=True)
-class _Pattern:
+class _Pattern(NamedTuple):
     """A pattern cut into components; `**` is `None`, and so is the tree below a directory pattern."""
 
     absolute: bool
@@ -276,14 +280,14 @@ def expand(grant: str, files: Files, *, skip: Callable[[str], bool] = lambda _pa
     return tuple(sorted(hits))
 
 
-@dataclass(slots=True)
 class _Search:
     """One walk for one pattern; a place is its path as spelled and its real path."""
 
-    grant: str
-    files: Files
-    skip: Callable[[str], bool]
-    looked: int = 0
+    def __init__(self, grant: str, files: Files, skip: Callable[[str], bool]) -> None:
+        self.grant = grant
+        self.files = files
+        self.skip = skip
+        self.looked = 0
 
     def run(self) -> Iterator[str]:
         base = literal_base(self.grant)

@@ -11,7 +11,7 @@ as another spelling of an address (`0x7f.1`, `2130706433`, a trailing dot) is no
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sandbox.contract.errors import SandboxError
 
@@ -38,8 +38,7 @@ class PatternRefused(SandboxError):
     """An entry that is no host pattern; `hint` is what to write instead, or empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """An entry in canonical form.
 
     Attributes:

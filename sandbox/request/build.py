@@ -6,14 +6,13 @@ the file system may have changed since. `build` does both at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.base import paths
 from sandbox.base.host_facts import remembered
 from sandbox.contract.errors import RequestRefused
 from sandbox.request import credentials, network_grants, placement, walls
-from sandbox.request.linked_packages import Limits, ListedProjects, Search
 from sandbox.request.request import Implied, JudgedConfig, Request
 from sandbox.request.walls import Wall
 from sandbox.request.write_grants import GrantContext, unusable
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import Files, HostFacts
     from sandbox.contract.config import ResolvedSandboxConfig
     from sandbox.contract.errors import Refusal
-    from sandbox.request.linked_packages import LinkedDirectory, LinkedProjects
+    from sandbox.request.linked_packages import LinkedDirectory, LinkedProjects, ListedProjects, Search
     from sandbox.request.request import WorkspaceFacts
 
 
@@ -95,8 +94,7 @@ def complete(
     return _completed(now, look)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Look:
+class _Look(NamedTuple):
     """What one look at the file system found around one project.
 
     Attributes:
@@ -137,6 +135,8 @@ def _look(
 
 def _listed(directories: Iterable[str], files: Files) -> ListedProjects:
     """Projects by the directories they were given as, and by the canonical ones."""
+    from sandbox.request.linked_packages import ListedProjects  # a config is often judged alone, as a check does
+
     both = (path for one in directories for path in (one, paths.canonical(one, files)))
     return ListedProjects(tuple(dict.fromkeys(both)))
 
@@ -243,7 +243,9 @@ def _completed(bare: Request, look: _Look) -> Request:
 
 
 def _searched(bare: Request, look: _Look, key: frozenset[str] | None) -> Search:
-    """What the project's and the workspace's installed packages link to."""
+    """The project's and the workspace's installed packages, searched for what they link to."""
+    from sandbox.request.linked_packages import Limits, Search  # a config is often judged alone, as a check does
+
     limits = Limits(
         project=bare.config.project,
         root=look.root,

@@ -9,8 +9,7 @@ depth, is refused; and what was made all the same is taken away when the run end
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
@@ -63,8 +62,7 @@ _NEEDS_TARGET = frozenset({Intent.WRITE, Intent.REMOVE, Intent.ATTRIBUTES})
 _CHANGES = frozenset({*_MAKES_NEW, *_NEEDS_TARGET, Intent.RENAME})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProtectedNames:
+class ProtectedNames(NamedTuple):
     """The names of one run; it can be pickled, and needs no library where it is used.
 
     Attributes:

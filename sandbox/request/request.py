@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.request.task_outputs import Declared
 from sandbox.request.write_grants import GrantContext
@@ -45,8 +45,7 @@ class WorkspaceFacts:
     declared: Declared = field(default_factory=Declared)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedConfig:
+class JudgedConfig(NamedTuple):
     """A config every grant of which can be given, and what its write grants become.
 
     The two stay together: a request with another config has to be judged anew.
@@ -59,8 +58,7 @@ class JudgedConfig:
     writes: tuple[WriteGrant, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Implied:
+class Implied(NamedTuple):
     """A path that may be read though no grant names it.
 
     Attributes:

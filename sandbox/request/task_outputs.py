@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import Files
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outputs:
+class Outputs(NamedTuple):
     """What may be read of the outputs of other tasks.
 
     Attributes:

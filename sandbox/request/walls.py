@@ -7,8 +7,7 @@ so is the rest of the checkouts it belongs to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind, remembered
@@ -29,8 +28,7 @@ CHECKOUT = "the rest of the repository's checkout"
 _POINTER = 8192
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wall:
+class Wall(NamedTuple):
     """A place a grant above it does not open.
 
     Attributes:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
         def __call__(self, path: str, grant: str, field: str, *, name: bool) -> Iterator[Refusal]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteGrant:
+class WriteGrant(NamedTuple):
     """What one write grant becomes.
 
     Attributes:
@@ -51,8 +49,7 @@ class WriteGrant:
     instead: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrantContext:
+class GrantContext(NamedTuple):
     """Everything a write grant is judged against."""
 
     config: ResolvedSandboxConfig
