@@ -16,8 +16,7 @@ import sys
 import traceback
 
 from sandbox.proxy.io import getifaddrs
-from sandbox.proxy.io.event_loop import EventLoop
-from sandbox.proxy.io.event_poller import Levels
+from sandbox.proxy.io.idle_loop import IdleLoop
 from sandbox.proxy.proxy import Proxy
 
 _INPUT, _OUTPUT = 0, 1
@@ -33,7 +32,7 @@ def main() -> None:
     _have_descriptors()
     listeners = [socket.socket(fileno=int(text)) for text in sys.argv[1:]]
     http, socks = (int(listener.getsockname()[1]) for listener in listeners)
-    loop = EventLoop(Levels())
+    loop = IdleLoop()
     front = Proxy(
         loop,
         policy,
@@ -45,8 +44,10 @@ def main() -> None:
         own=getifaddrs.own_addresses,
     )
     front.take(listeners)
-    loop.spawn(_hear(loop))
-    loop.run()
+    loop.set_exception_handler(lambda _, context: _failed(context.get("exception") or RuntimeError(context["message"])))
+    os.set_blocking(_INPUT, False)
+    loop.add_reader(_INPUT, lambda: _hear(loop))
+    loop.run_forever()
     if front.settle():
         _say("settled")
     os._exit(0)
@@ -85,16 +86,9 @@ def _failed(error: Exception) -> None:
     _say("missed", f"the network's front failed: {type(error).__name__}: {error}"[:_LONGEST])
 
 
-async def _hear(loop: EventLoop) -> None:
-    """Until the task has ended, or whoever ran it is gone."""
-    os.set_blocking(_INPUT, False)
-    loop.watch(_INPUT)
-    while True:
-        try:
-            ended = not os.read(_INPUT, 1)
-        except BlockingIOError:
-            await loop.readable(_INPUT)
-        else:
-            if ended:
-                loop.stop()
-                return
+def _hear(loop: IdleLoop) -> None:
+    """Stop once the task has ended, or whoever ran it is gone."""
+    with contextlib.suppress(BlockingIOError):
+        if not os.read(_INPUT, 1):
+            loop.remove_reader(_INPUT)
+            loop.stop()

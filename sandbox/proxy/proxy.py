@@ -6,6 +6,7 @@ is looked at. Where others can reach it too, a password is asked for.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import itertools
@@ -27,10 +28,10 @@ from sandbox.proxy.policy.stand_in_addresses import StandInAddresses
 from sandbox.proxy.protocol import connect_head, socks5
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable
 
     from sandbox.proxy.io.dialler import Address
-    from sandbox.proxy.io.event_loop import EventLoop
+    from sandbox.proxy.io.idle_loop import IdleLoop
     from sandbox.proxy.policy.dns_answers import DnsAnswers
     from sandbox.proxy.policy.policy import Policy
 
@@ -74,7 +75,7 @@ class Proxy:
 
     def __init__(
         self,
-        loop: EventLoop,
+        loop: IdleLoop,
         policy: Policy,
         *,
         listen: Callable[[list[tuple[str, int]]], list[socket.socket]],
@@ -97,11 +98,12 @@ class Proxy:
         self._failed = failed
         self._told: set[tuple[str, str]] = set()
         self._listeners: list[socket.socket] = []
+        self._tasks: set[asyncio.Task[None]] = set()
         self._heard: set[tuple[str, int]] = set()
         self._asked_places = 0
-        self._relay = ByteRelay(loop)
-        self._ports = LoopbackPorts(loop, self._relay, inside)
-        self._dialler = Dialler(loop, policy, self._rules, self._names, report=self._report, resolve=resolve, own=own)
+        self._relay = ByteRelay()
+        self._ports = LoopbackPorts(self._relay, inside)
+        self._dialler = Dialler(policy, self._rules, self._names, report=self._report, resolve=resolve, own=own)
         self._places = places
         self._password = password
         descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -120,15 +122,20 @@ class Proxy:
         for listener in listeners:
             listener.setblocking(False)
             self._listeners.append(listener)
-            self._loop.watch(listener.fileno())
             if listener.type == socket.SOCK_DGRAM:
-                self._loop.spawn(self._datagrams(listener))
+                self._start(self._datagrams(listener))
             else:
                 address, port = listener.getsockname()[:2]
                 self._heard.add((address, port))
                 with contextlib.suppress(OSError):  # whatever it accepts has this too
                     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self._loop.spawn(self._accept(listener, self._served_as(listener)))
+                self._start(self._accept(listener, self._served_as(listener)))
+
+    def _start(self, coroutine: Coroutine[None, None, None]) -> None:
+        """Run a coroutine beside the others; the loop itself holds no task (asyncio.create_task)."""
+        task = self._loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def listen_at(self, address: str, port: int) -> bool:
         """Whether it listens at a port of an address that is its own, from now on if it did not."""
@@ -144,12 +151,16 @@ class Proxy:
         if full:
             # who waits for room looks again
             time.sleep(_FULL_SECONDS)
-        return self._loop.settle(_SETTLE_TURNS)
+        return self._loop.run_until_idle(_SETTLE_TURNS)
 
     def close(self) -> None:
-        """Serve nothing any more."""
+        """Serve nothing any more, once the loop has stopped."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            self._loop.run_until_complete(asyncio.wait(self._tasks))
+        self._dialler.close()
         for listener in self._listeners:
-            self._loop.forget(listener.fileno())
             listener.close()
 
     def _served_as(self, listener: socket.socket) -> Serve:
@@ -166,29 +177,27 @@ class Proxy:
     async def _accept(self, listener: socket.socket, serve: Serve) -> None:
         for count in itertools.count(1):
             if self._room <= 0:
-                await self._loop.sleep(_FULL_SECONDS)
+                await asyncio.sleep(_FULL_SECONDS)
                 continue
             try:
-                client, _ = listener.accept()
-            except BlockingIOError:
-                await self._loop.readable(listener.fileno())
+                client, _ = await self._loop.sock_accept(listener)
             except OSError:  # it went away again, or no descriptor is left
-                await self._loop.sleep(_FULL_SECONDS)
+                await asyncio.sleep(_FULL_SECONDS)
             else:
                 self._room -= 1
-                self._loop.begin(self._serve(client, serve))
+                self._start(self._serve(client, serve))
                 if count % _FAIR == 0:
-                    await self._loop.turn()
+                    await asyncio.sleep(0)
 
     async def _serve(self, client: socket.socket, serve: Serve) -> None:
-        connection = Connection(self._loop, client)
+        connection = Connection(client)
         try:
             await serve(connection)
         except OSError:  # TimeoutError is one
             connection.close(reset=True)
         except Exception as error:  # noqa: BLE001  nobody joins this task, and what it had to report is lost
             connection.close(reset=True)
-            self._failed(error)
+            self._failed(error.exceptions[0] if isinstance(error, ExceptionGroup) else error)
         finally:
             connection.close()
             self._room += 1
@@ -196,7 +205,8 @@ class Proxy:
     async def _http(self, connection: Connection) -> None:
         early = connection.now(_HANDSHAKE_CHUNK)
         if early is None:
-            early = await self._loop.within(_HANDSHAKE_SECONDS, connection.recv(_HANDSHAKE_CHUNK))
+            async with asyncio.timeout(_HANDSHAKE_SECONDS):
+                early = await connection.recv(_HANDSHAKE_CHUNK)
         failed: HostRefused | Unreachable | None = None
         if not self._password and (asked := connect_head.read(early)) is not None:
             try:
@@ -211,12 +221,13 @@ class Proxy:
         # half a tenth of a second, which a task that speaks no HTTP need not spend
         from sandbox.proxy.io.http_port import HttpClient
 
-        client = HttpClient(self._loop, connection, self._dialler, self._relay, early, password=self._password)
+        client = HttpClient(connection, self._dialler, self._relay, early, password=self._password)
         await (client.serve() if failed is None else client.tell(failed))
 
     async def _socks(self, connection: Connection) -> None:
         try:
-            target, early = await self._loop.within(_HANDSHAKE_SECONDS, self._handshake(connection))
+            async with asyncio.timeout(_HANDSHAKE_SECONDS):
+                target, early = await self._handshake(connection)
         except socks5.MalformedSocks as error:
             await connection.send(error.reply)
             await connection.part()
@@ -257,7 +268,11 @@ class Proxy:
 
     async def _stream_of_queries(self, connection: Connection) -> None:
         buffer = b""
-        while data := await self._loop.within(_HANDSHAKE_SECONDS, connection.recv(_HANDSHAKE_CHUNK)):
+        while True:
+            async with asyncio.timeout(_HANDSHAKE_SECONDS):
+                data = await connection.recv(_HANDSHAKE_CHUNK)
+            if not data:
+                return
             buffer += data
             while len(buffer) >= 2 and len(buffer) >= (end := 2 + int.from_bytes(buffer[:2], "big")):  # noqa: PLR2004
                 answer = self._lookups.answer(buffer[2:end])
@@ -269,10 +284,7 @@ class Proxy:
     async def _datagrams(self, server: socket.socket) -> None:
         while True:
             try:
-                message, client = server.recvfrom(_DATAGRAM)
-            except BlockingIOError:
-                await self._loop.readable(server.fileno())
-                continue
+                message, client = await self._loop.sock_recvfrom(server, _DATAGRAM)
             except OSError:  # an answer nobody was there to take
                 continue
             try:
@@ -283,7 +295,7 @@ class Proxy:
             if answer is not None:
                 with contextlib.suppress(OSError):  # nobody is there to take it
                     server.sendto(answer, client)
-            await self._loop.turn()
+            await asyncio.sleep(0)
 
     def _stand_in(self, host: str, four: str, six: str) -> bool:
         wanted = [(address, port) for address in (four, six) for port in self._rules.ports(host)]

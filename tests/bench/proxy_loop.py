@@ -1,4 +1,4 @@
-"""What a task's proxy would cost on asyncio: the same proxy on the project's own loop, on asyncio's, on uvloop's.
+"""What a task's proxy costs on its event loop, beside uvloop and beside the least that asyncio's streams cost.
 
     python tests/bench/proxy_loop.py [--few] [rounds]
 
@@ -21,18 +21,15 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY))
 
-if TYPE_CHECKING:
-    import asyncio
-
 _BYTES = 1 << 30
 _CONNECTIONS = 2000
 _BLOCK = bytes(1 << 18)
-_OWN = "own loop"
+_PROXY, _UVLOOP, _STREAMS = "proxy", "uvloop", "streams"
 _PROGRAM = """
 import sys
 sys.path[:] = {path!r}
@@ -51,55 +48,29 @@ class Cost(NamedTuple):
 
 
 def ways() -> list[str]:
-    """The loops there are here, the project's own first."""
-    found = [_OWN, "asyncio", "asyncio streams"]
-    return [*found, "uvloop", "uvloop streams"] if importlib.util.find_spec("uvloop") else found
+    """What is compared here, the proxy as it is first."""
+    found = [_PROXY, _STREAMS]
+    return [*found, _UVLOOP] if importlib.util.find_spec("uvloop") else found
 
 
 def serve(way: str, descriptor: int, port: int) -> None:
     """In the proxy's process: serve the inherited listener until killed."""
     listener = socket.socket(fileno=descriptor)
-    if way.endswith("streams"):
-        import asyncio
-
-        from tests.bench.asyncio_loop import relay_streams
-
-        loop = _asyncio(way)
-        asyncio.set_event_loop(loop)
-        loop.run_until_complete(asyncio.start_server(relay_streams, sock=listener, limit=1 << 18))
-        loop.run_forever()
-    _serve_proxy(way, listener, port)
-
-
-def _asyncio(way: str) -> asyncio.AbstractEventLoop:
-    if way.startswith("uvloop"):
-        # not a dependency of this project: it is compared where it happens to be installed
-        made: asyncio.AbstractEventLoop = importlib.import_module("uvloop").new_event_loop()
-        return made
-    import asyncio
-
-    return asyncio.new_event_loop()
+    if way == _STREAMS:
+        _serve_streams(listener)
+    else:
+        _serve_proxy(way, listener, port)
 
 
 def _serve_proxy(way: str, listener: socket.socket, port: int) -> None:
     # what a task's proxy has loaded before it serves
     import sandbox.linux.proxy.proxy_process  # noqa: F401
-    from sandbox.proxy.io.event_loop import EventLoop
+    from sandbox.proxy.io.idle_loop import IdleLoop
     from sandbox.proxy.policy.policy import Policy
     from sandbox.proxy.proxy import Proxy
 
-    loop: Any
-    if way == _OWN:
-        loop = EventLoop()
-    else:
-        import asyncio
-
-        from tests.bench.asyncio_loop import AsyncioLoop
-
-        backed = _asyncio(way)
-        asyncio.set_event_loop(backed)
-        # the methods a proxy calls, and no others
-        loop = AsyncioLoop(backed)
+    # uvloop is no dependency of this project: it is compared where it happens to be installed
+    loop: Any = IdleLoop() if way == _PROXY else importlib.import_module("uvloop").new_event_loop()
     proxy = Proxy(
         loop,
         Policy(allow=(f"127.0.0.1:{port}",)),
@@ -109,7 +80,33 @@ def _serve_proxy(way: str, listener: socket.socket, port: int) -> None:
         places=(listener.getsockname()[1], 0),
     )
     proxy.take([listener])
-    loop.run()
+    loop.run_forever()
+
+
+def _serve_streams(listener: socket.socket) -> None:
+    """A CONNECT proxy as asyncio's streams have one write it, which judges nothing."""
+    import asyncio
+
+    async def one_way(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        while data := await source.read(1 << 18):
+            target.write(data)
+            await target.drain()
+        target.write_eof()
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        host, _, port = head.split(b" ", 2)[1].decode().rpartition(":")
+        there, back = await asyncio.open_connection(host, int(port))
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await asyncio.gather(one_way(reader, back), one_way(there, writer), return_exceptions=True)
+        for one in (back, writer):
+            one.close()
+
+    async def main() -> None:
+        server = await asyncio.start_server(relay, sock=listener, limit=1 << 18)
+        await server.serve_forever()
+
+    asyncio.run(main())
 
 
 def _fail(error: Exception) -> None:
@@ -188,7 +185,7 @@ def _measured(way: str, server: int, size: int, count: int) -> Cost:
 
 
 def main(rounds: int, *, few: bool = False) -> None:
-    """Print the medians of each way, and the ratio of each to the project's own loop."""
+    """Print the medians of each way, and the ratio of each to the proxy as it is."""
     size, count = (1_000_000, 5) if few else (_BYTES, _CONNECTIONS)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 8192)), hard))
@@ -202,10 +199,10 @@ def main(rounds: int, *, few: bool = False) -> None:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
     medians = {way: Cost(*map(statistics.median, zip(*costs, strict=True))) for way, costs in taken.items()}
-    own = medians[_OWN]
+    own = medians[_PROXY]
     for way, cost in medians.items():
         print(
-            f"{way:<16} start {cost.start * 1e3:6.1f} ms ({cost.start / own.start:5.2f}x), "
+            f"{way:<8} start {cost.start * 1e3:6.1f} ms ({cost.start / own.start:5.2f}x), "
             f"first answer after {cost.wait * 1e3:6.1f} ms ({cost.wait / own.wait:5.2f}x), "
             f"a connection {cost.connection * 1e6:6.0f} us ({cost.connection / own.connection:5.2f}x), "
             f"a gigabyte {cost.gigabyte * 1e3:6.0f} ms ({cost.gigabyte / own.gigabyte:5.2f}x)",

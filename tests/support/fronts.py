@@ -6,7 +6,7 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
-from sandbox.proxy.io.event_loop import EventLoop
+from sandbox.proxy.io.idle_loop import IdleLoop
 from sandbox.proxy.io.interfaces import own_addresses
 from sandbox.proxy.policy.policy import Policy, Upstream
 from sandbox.proxy.policy.service_addresses import DNS_PORT, HTTP_PORT, LOOPBACK, SOCKS_PORT
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from sandbox.proxy.io.dialler import Address
-    from sandbox.proxy.io.event_poller import Poller
 
 SECONDS = 30.0
 
@@ -57,7 +56,6 @@ class Served:
         upstream: Upstream | None = None,
         resolve: Callable[[str, int], list[Address]] | None = None,
         *,
-        waits: Poller | None = None,
         own: Callable[[], frozenset[str]] = own_addresses,
     ) -> None:
         self.hosts = hosts or {}
@@ -65,7 +63,7 @@ class Served:
         self.reports: list[tuple[str, str]] = []
         self.failures: list[Exception] = []
         self.stand_ins: dict[tuple[str, int], int] = {}
-        self.loop = EventLoop(waits)
+        self.loop = IdleLoop()
         self.front = Proxy(
             self.loop,
             Policy(allow=tuple(allow), deny=tuple(deny), upstream=upstream or Upstream()),
@@ -85,7 +83,7 @@ class Served:
         self.http, self.socks, self.streamed_lookups = (real for _, real in listeners.values())
         self.front.take([*(listener for listener, _ in listeners.values()), datagrams])
         self._stands.set()
-        self.loop.run()
+        self.loop.run_forever()
         self.front.close()
         self.loop.close()
 
@@ -114,7 +112,7 @@ class Served:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.loop.call_from_thread(self.loop.stop)
+        self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(SECONDS)
         assert not self._thread.is_alive()
         assert self.failures == []

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from sandbox.linux.inside import port_opener
 from sandbox.linux.kernel import kernel_calls
 from sandbox.linux.proxy.proxy_handle import BATCH, HOLE, LINK, SETTLE, SETTLED, WORD
-from sandbox.proxy.io.event_loop import EventLoop
+from sandbox.proxy.io.idle_loop import IdleLoop
 from sandbox.proxy.proxy import Proxy
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def main() -> None:
     asked = port_opener.start(network, link, *listeners)
     os.close(network)
     kernel_calls.give_up_privileges()
-    loop = EventLoop()
+    loop = IdleLoop()
 
     def tell(asked: str, reason: str) -> None:
         link.send(json.dumps(("refused", asked, reason)).encode() if reason else HOLE)
@@ -69,8 +69,9 @@ def main() -> None:
     # what is there stays, and of a connection little is left that goes by itself alone
     gc.freeze()
     gc.set_threshold(_GARBAGE)
-    loop.spawn(_hear(loop, link, front, failed))
-    loop.run()
+    loop.set_exception_handler(lambda _, context: failed(context.get("exception") or RuntimeError(context["message"])))
+    loop.add_reader(link.fileno(), lambda: _hear(loop, link, front, failed))
+    loop.run_forever()
     settled = front.settle()
     with contextlib.suppress(OSError):
         if port_opener.unheard(asked):
@@ -100,24 +101,23 @@ def _given(link: socket.socket) -> tuple[Policy, int, list[socket.socket]]:
     return policy, fds[1], [socket.socket(fileno=fd) for fd in listeners]
 
 
-async def _hear(loop: EventLoop, link: socket.socket, front: Proxy, failed: Callable[[Exception], None]) -> None:
+def _hear(loop: IdleLoop, link: socket.socket, front: Proxy, failed: Callable[[Exception], None]) -> None:
     """Listen where the warden wants it, until it says that the task has ended."""
-    loop.watch(link.fileno())
     while True:
         try:
             word = link.recv(WORD, socket.MSG_DONTWAIT)
         except BlockingIOError:
-            await loop.readable(link.fileno())
-        else:
-            if word == SETTLE:
-                loop.stop()
-                return
-            if not word:
-                os._exit(0)
-            address, port = json.loads(word)
-            listens = ""
-            try:
-                listens = "yes" if front.listen_at(address, port) else ""
-            except OSError as error:
-                failed(error)
-            link.send(json.dumps(("listening", address, str(port), listens)).encode())
+            return
+        if not word:
+            os._exit(0)
+        if word == SETTLE:
+            loop.remove_reader(link.fileno())
+            loop.stop()
+            return
+        address, port = json.loads(word)
+        listens = ""
+        try:
+            listens = "yes" if front.listen_at(address, port) else ""
+        except OSError as error:
+            failed(error)
+        link.send(json.dumps(("listening", address, str(port), listens)).encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 from typing import TYPE_CHECKING
 
@@ -12,54 +13,50 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.proxy.io.connection import Connection
-    from sandbox.proxy.io.event_loop import EventLoop
 
-#: Bytes moved at once; one buffer serves every relay, as it is empty whenever one of them waits.
+#: Bytes moved at once; one buffer serves every relay, since it is empty whenever one of them waits.
 CHUNK = 1 << 18
 # how much of a greeting is read at once, and how often
 _GREETING, _READS = 1 << 14, 4096
-# what a client says before its server asks it to greet again, and servers pass over: those that do take much less
+# early data (RFC 8446, 4.2.10) that a client sends before its server asks it to greet again; servers take much less
 _EARLY = 1 << 20
-# chunks after which the others have their turn
+# chunks after which other connections have their turn
 _FAIR = 8
 
 
 class ByteRelay:
-    """Moves bytes for every tunnel of a front."""
+    """Moves the bytes of every tunnel of one proxy."""
 
-    def __init__(self, loop: EventLoop) -> None:
-        self._loop = loop
+    def __init__(self) -> None:
         self._buffer = memoryview(bytearray(CHUNK))
 
     async def both(
         self,
-        one: Connection,
-        other: Connection,
+        client: Connection,
+        server: Connection,
         early: bytes = b"",
         named: Callable[[str | None], object] | None = None,
     ) -> None:
-        """Until both directions have ended; where one breaks, both ends hear of it.
+        """Move bytes until both directions have ended; where one breaks, both ends are reset.
 
         Args:
-            one: the client.
-            other: its server.
+            client: the connection that was accepted.
+            server: the connection that was opened for it.
             early: what was read of the client already.
             named: called with the name by which the client greets its server over TLS, empty for none, `None` where
                 it cannot be told; nothing is sent before, and nothing at all when it raises.
         """
-        back = self._loop.spawn(self._one_way(other, one))
         try:
-            if named is not None:
-                early = await self._greetings(one, other, early, named)
-            if early:
-                await other.send(early)
-            await self._one_way(one, other)
-            await back.join()
-        except (OSError, HostRefused):
-            one.close(reset=True)
-            other.close(reset=True)
-        finally:
-            back.cancel()
+            async with asyncio.TaskGroup() as directions:
+                directions.create_task(self._one_way(server, client))
+                if named is not None:
+                    early = await self._greetings(client, server, early, named)
+                if early:
+                    await server.send(early)
+                await self._one_way(client, server)
+        except* (OSError, HostRefused):
+            client.close(reset=True)
+            server.close(reset=True)
 
     async def _greetings(
         self, client: Connection, server: Connection, data: bytes, named: Callable[[str | None], object]
@@ -107,17 +104,11 @@ class ByteRelay:
 
     async def _one_way(self, source: Connection, target: Connection) -> None:
         view = self._buffer
-        try:
-            while True:
-                for _ in range(_FAIR):
-                    size = await source.recv_into(view)
-                    if not size:
-                        target.end()
-                        return
-                    await target.pass_on(view[:size])
-                await self._loop.turn()
-        except OSError:
-            # so that the other direction does not wait for ever
-            source.close(reset=True)
-            target.close(reset=True)
-            raise
+        while True:
+            for _ in range(_FAIR):
+                size = await source.recv_into(view)
+                if not size:
+                    target.end()
+                    return
+                await target.pass_on(view[:size])
+            await asyncio.sleep(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import re
@@ -18,8 +19,8 @@ from sandbox.proxy.policy.policy import DENIED, HostRefused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Executor
 
-    from sandbox.proxy.io.event_loop import EventLoop, LoopTask
     from sandbox.proxy.policy.host_rules import HostRules
     from sandbox.proxy.policy.policy import Policy
     from sandbox.proxy.policy.stand_in_addresses import StandInAddresses
@@ -32,7 +33,7 @@ _CONNECT_SECONDS = 30.0
 # RFC 8305: how long an address has before the next one is tried beside it
 _STAGGER_SECONDS = 0.25
 _OWN_SECONDS = 1.0
-# names are resolved in threads, which are few
+# names resolved at once, each in a thread: getaddrinfo(3) blocks
 _RESOLVERS = 16
 _ASKED_LIMIT = 300
 _PROXY = re.compile(r"(?:http://)?(?:([^/@]*)@)?(\[[^\]]*\]|[^/@:]+)(?::([0-9]+))?/*")
@@ -94,7 +95,6 @@ class Dialler:
 
     def __init__(
         self,
-        loop: EventLoop,
         policy: Policy,
         rules: HostRules,
         names: StandInAddresses,
@@ -103,13 +103,11 @@ class Dialler:
         resolve: Callable[[str, int], list[Address]] = host_addresses,
         own: Callable[[], frozenset[str]] = interfaces.own_addresses,
     ) -> None:
-        self._loop = loop
         self._upstream = policy.upstream
         self._rules = rules
         self._names = names
         self._report = report
         self._resolve = resolve
-        self._resolving = 0
         # neither depends on anything but what it is asked
         self._presented = functools.lru_cache(REMEMBERED)(host_patterns.presented)
         self._kind = functools.lru_cache(REMEMBERED)(address_guard.kind)
@@ -117,6 +115,12 @@ class Dialler:
         self._own: tuple[float, frozenset[str]] = (0.0, frozenset())
         #: Set at the end: what may be reached is not dialled any more.
         self.closing = False
+
+    @functools.cached_property
+    def _threads(self) -> Executor:
+        from concurrent.futures import ThreadPoolExecutor
+
+        return ThreadPoolExecutor(_RESOLVERS, "resolver")
 
     def refuse(self, asked: str, reason: str) -> HostRefused:
         """A refusal, reported."""
@@ -165,7 +169,8 @@ class Dialler:
             if plain:
                 return Opened(connection, proxy)
             try:
-                await self._loop.within(_CONNECT_SECONDS, _tunnel(connection, proxy, host_patterns.spelled(host, port)))
+                async with asyncio.timeout(_CONNECT_SECONDS):
+                    await _tunnel(connection, proxy, host_patterns.spelled(host, port))
             except TimeoutError:
                 connection.close()
                 raise Unreachable("the host's own proxy does not answer") from None
@@ -178,6 +183,11 @@ class Dialler:
             passed = self._guard(host, [str(each[0]) for _, each in found], port)
             found = [each for each in found if str(each[1][0]) in passed]
         return Opened(await self._connect(found), named=named)
+
+    def close(self) -> None:
+        """Resolve no names any more."""
+        if "_threads" in vars(self):
+            self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _named(self, host: str, port: int, name: str | None) -> None:
         """Judge the name by which a client greets the server it reached as `host`.
@@ -233,17 +243,14 @@ class Dialler:
             return [_address(host, port)]
         if host == "localhost":
             return [(socket.AF_INET, ("127.0.0.1", port)), (socket.AF_INET6, ("::1", port))]
-        while self._resolving >= _RESOLVERS:
-            await self._loop.sleep(0.005)
-        self._resolving += 1
+        loop = asyncio.get_running_loop()
         try:
-            found = await self._loop.within(_RESOLVE_SECONDS, self._loop.thread(lambda: self._resolve(host, port)))
+            async with asyncio.timeout(_RESOLVE_SECONDS):
+                found = await loop.run_in_executor(self._threads, self._resolve, host, port)
         except TimeoutError:
             raise Unreachable(f"{host} was not resolved within {_RESOLVE_SECONDS:.0f} s") from None
         except (OSError, UnicodeError) as error:
             raise Unreachable(f"{host} has no address ({getattr(error, 'strerror', None) or error})") from None
-        finally:
-            self._resolving -= 1
         if not found:
             raise Unreachable(f"{host} has no address")
         return found
@@ -252,7 +259,8 @@ class Dialler:
         try:
             if len(addresses) == 1:
                 return await self._attempt(addresses[0])
-            return await self._loop.within(_CONNECT_SECONDS, self._race(addresses))
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                return await self._race(addresses)
         except TimeoutError:
             raise Unreachable(f"no answer within {_CONNECT_SECONDS:.0f} s") from None
         except OSError as error:
@@ -260,41 +268,36 @@ class Dialler:
 
     async def _race(self, addresses: list[Address]) -> Connection:
         waiting = list(addresses)
-        running: list[LoopTask] = []
+        running: set[asyncio.Task[Connection]] = set()
         failed: OSError = OSError("no address is left")
         try:
             while waiting or running:
-                timers = []
                 if waiting:
-                    running.append(self._loop.spawn(self._attempt(waiting.pop(0))))
-                    timers = [self._loop.spawn(self._loop.sleep(_STAGGER_SECONDS))] if waiting else []
-                await self._loop.any_done([*running, *timers])
-                for timer in timers:
-                    timer.cancel()
-                for task in [task for task in running if task.done]:
+                    running.add(asyncio.create_task(self._attempt(waiting.pop(0))))
+                patience = _STAGGER_SECONDS if waiting else None
+                done, _ = await asyncio.wait(running, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
                     running.remove(task)
                     try:
-                        connection: Connection = await task.join()
+                        return task.result()
                     except OSError as error:
                         failed = error
-                    else:
-                        return connection
             raise failed
         finally:
             for task in running:
+                task.add_done_callback(_close_late)
                 task.cancel()
-                if isinstance(task.result, Connection):
-                    task.result.close()
 
     async def _attempt(self, address: Address) -> Connection:
         family, where = address
-        connection = Connection(self._loop, socket.socket(family, socket.SOCK_STREAM | NONBLOCKING))
+        connection = Connection(socket.socket(family, socket.SOCK_STREAM | NONBLOCKING))
         try:
             with contextlib.suppress(OSError):
                 connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if not connection.begin(where):
-                await self._loop.within(_CONNECT_SECONDS, connection.connected())
+                async with asyncio.timeout(_CONNECT_SECONDS):
+                    await connection.connected()
         except BaseException:
             connection.close()
             raise
@@ -309,6 +312,12 @@ class Dialler:
             raise Unreachable("the host's own proxy is of a kind that is not spoken")
         user, name, number = match.groups()
         return HostProxy(name.strip("[]"), int(number or 80), _authorization(user) if user else "")
+
+
+def _close_late(attempt: asyncio.Task[Connection]) -> None:
+    """Close the connection of an attempt that another one was quicker than."""
+    if not attempt.cancelled() and attempt.exception() is None:
+        attempt.result().close()
 
 
 def _authorization(user: str) -> str:

@@ -6,6 +6,7 @@ server that was read in another way here.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from sandbox.proxy.io.byte_relay import ByteRelay
     from sandbox.proxy.io.connection import Connection
     from sandbox.proxy.io.dialler import Dialler, Opened
-    from sandbox.proxy.io.event_loop import EventLoop
 
 _HEAD_LIMIT = 1 << 16
 _CHUNK = 1 << 16
@@ -84,7 +84,6 @@ class HttpClient:
 
     def __init__(
         self,
-        loop: EventLoop,
         connection: Connection,
         dialler: Dialler,
         relay: ByteRelay,
@@ -92,7 +91,6 @@ class HttpClient:
         *,
         password: str = "",
     ) -> None:
-        self._loop = loop
         self._connection = connection
         self._dialler = dialler
         self._relay = relay
@@ -105,7 +103,8 @@ class HttpClient:
         seconds = _HEAD_SECONDS
         while True:
             try:
-                request = await self._loop.within(seconds, self._next_request())
+                async with asyncio.timeout(seconds):
+                    request = await self._next_request()
                 if request is None:
                     return
                 if not self._may_ask(request):
@@ -242,11 +241,15 @@ class HttpClient:
             await opened.connection.send(head or b"")
         except OSError as error:
             raise Unreachable(f"{authority} hung up ({error.strerror or error})") from None
-        body = self._loop.spawn(self._request_body(server, opened.connection))
+        body = asyncio.create_task(self._request_body(server, opened.connection))
         try:
             return await self._response(server, opened)
         finally:
+            # both read the client's connection: the next request is read once this one's body is not
             body.cancel()
+            await asyncio.wait((body,))
+            if not body.cancelled():
+                body.result()
 
     async def _request_body(self, server: h11.Connection, connection: Connection) -> None:
         try:
@@ -272,7 +275,7 @@ class HttpClient:
                 await self._connection.send(self._http.send(_again(event)) or b"")
                 if isinstance(event, h11.EndOfMessage):
                     # a quick server answers before the end of the request was looked at
-                    await self._loop.turn()
+                    await asyncio.sleep(0)
                     return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
             why = "it hung up"
         except (h11.ProtocolError, OSError) as error:

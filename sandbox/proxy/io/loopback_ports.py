@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.proxy.io.byte_relay import ByteRelay
-    from sandbox.proxy.io.event_loop import EventLoop
 
 
 class LoopbackPorts:
@@ -22,8 +21,7 @@ class LoopbackPorts:
         inside: a new stream socket of a family in the task's network.
     """
 
-    def __init__(self, loop: EventLoop, relay: ByteRelay, inside: Callable[[int], socket.socket]) -> None:
-        self._loop = loop
+    def __init__(self, relay: ByteRelay, inside: Callable[[int], socket.socket]) -> None:
         self._relay = relay
         self._inside = inside
 
@@ -45,7 +43,7 @@ class LoopbackPorts:
             await self._relay.both(connection, other)
 
     async def _dial(self, sock: socket.socket, address: tuple[str, int]) -> Connection:
-        connection = Connection(self._loop, sock)
+        connection = Connection(sock)
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await connection.connect(address)
