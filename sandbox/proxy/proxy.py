@@ -1,4 +1,4 @@
-"""EFFECT: one task's front: everything that comes in at its listeners, judged, answered, reported.
+"""EFFECT: one task's proxy: everything that comes in at its listeners, judged, answered, reported.
 
 Who is asking is told by the listening socket, which only this task can reach; nothing a client says about itself
 is looked at. Where others can reach it too, a password is asked for.

@@ -1,4 +1,4 @@
-"""What a task's front costs: throughput and new connections, beside a direct connection and a socat relay.
+"""What a task's proxy costs: throughput and new connections, beside a direct connection and a socat relay.
 
     python tests/bench/network.py [--few] [rounds]
 
@@ -32,7 +32,7 @@ _CLIENT = """
 import json, socket, sys, time
 host, port, way, size, count = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
 def connect():
-    if way == "front":
+    if way == "proxy":
         s = socket.create_connection(("127.0.0.1", 3128))
         s.sendall(b"CONNECT %s:%d HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n" % (host.encode(), port))
         head = b""
@@ -125,14 +125,14 @@ class _Ways:
             relay.wait()
         return _measured(done.stdout)
 
-    def front(self) -> tuple[float, float]:
+    def proxy(self) -> tuple[float, float]:
         config = sandbox.ResolvedSandboxConfig(
             platform="linux", workspace=self._root, project=self._root, network=(f"127.0.0.1:{self._port}",)
         )
         request = self._session.request(config, workspace_root=self._root)
         client = [getattr(sys, "_base_executable", sys.executable), "-I", "-S", "-c", _CLIENT]
         result = self._session.run(
-            request, command=client[0], args=[*client[1:], *self._arguments(self._port, "front")]
+            request, command=client[0], args=[*client[1:], *self._arguments(self._port, "proxy")]
         )
         if result.exit_code:
             raise RuntimeError(f"{result.stderr.decode()} {result.refusals}")
@@ -152,11 +152,11 @@ def _wait_for(port: int) -> None:
 def main(rounds: int, *, few: bool = False) -> None:
     """Print the medians, and each way beside the direct one."""
     server, port = _server()
-    root = tempfile.mkdtemp(prefix="front-bench-")
+    root = tempfile.mkdtemp(prefix="proxy-bench-")
     try:
         with sandbox.Session() as session:
             ways = _Ways(session, root, port, few=few)
-            measures = {"direct": ways.direct, "front": ways.front}
+            measures = {"direct": ways.direct, "proxy": ways.proxy}
             if shutil.which("socat"):
                 measures["socat"] = ways.socat
             taken: dict[str, list[tuple[float, float]]] = {name: [] for name in measures}

@@ -53,9 +53,9 @@ def test_tasks_at_once_are_compared_and_memory_is_told() -> None:
     assert re.search(r"supervisor [0-9.]+ MiB", printed), printed
 
 
-def test_a_front_is_compared_with_a_direct_way() -> None:
+def test_a_proxy_is_compared_with_a_direct_way() -> None:
     printed = _printed("network.py")
-    ways = {"direct", "front"} | ({"socat"} if shutil.which("socat") else set())
+    ways = {"direct", "proxy"} | ({"socat"} if shutil.which("socat") else set())
     assert {line.split()[0] for line in _SPEED.findall(printed)} == ways, printed
 
 

@@ -1,4 +1,4 @@
-"""Dials past the front are refused by the task's own network, and every observer tells each of them once."""
+"""Dials past the proxy are refused by the task's own network, and every observer tells each of them once."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.fronts import Server, echo
+from tests.support.served_proxy import Server, echo
 from tests.support.sites import address_of_its_own, passed
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def test_a_name_never_leads_to_a_server_of_the_tasks_own(knowing: Knowing, place
         """
         told = _run(knowing, body, "web.test")
         assert server.clients == 0
-    # a server of the task's own has the port, and the front cannot listen beside it
+    # a server of the task's own has the port, and the proxy cannot listen beside it
     assert told.stdout.split() == ["ECONNREFUSED"], told
     assert told.targets == [f"web.test:{server.port}"], told
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.fronts import Server, echo
+from tests.support.served_proxy import Server, echo
 from tests.support.sites import NO_PROXIES, Site, address_of_its_own, certify, needs, passed
 
 if TYPE_CHECKING:

@@ -166,14 +166,14 @@ def test_a_tasks_own_proxies_do_not_survive_and_lead_nowhere_else(quick_shop: Wo
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_git_goes_through_the_front_whatever_the_users_own_configuration_says(quick_shop: Workspace) -> None:
+def test_git_goes_through_the_proxy_whatever_the_users_own_configuration_says(quick_shop: Workspace) -> None:
     (quick_shop.home / ".gitconfig").write_text("[http]\n\tproxy = http://proxy.corp.test:8080\n")
     result = quick_shop.run("git ls-remote http://code.test/x.git || true")
     assert refused(result) == ["code.test:80"], shown(result)
 
 
 @pytest.mark.skipif(shutil.which("ssh") is None or not _has_an_account(), reason="ssh runs for users with an account")
-def test_git_has_ssh_go_through_the_front_too(quick_shop: Workspace) -> None:
+def test_git_has_ssh_go_through_the_proxy_too(quick_shop: Workspace) -> None:
     (quick_shop.home / ".gitconfig").write_text("[core]\n\tsshCommand = false\n")
     result = quick_shop.run("git ls-remote ssh://git@code.test/x.git || true")
     assert [target.partition(":")[0] for target in refused(result)] == ["code.test"], shown(result)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.fronts import Server, echo
+from tests.support.served_proxy import Server, echo
 from tests.support.sites import passed
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def test_who_tries_datagrams_first_is_refused_at_once_and_goes_on_with_tcp(knowi
 def test_who_fails_for_want_of_them_is_told(knowing: Knowing, way: str) -> None:
     told = _run(knowing, dedent(WAYS[way].format(port=853)) + "sys.exit(3)", allow=("web.test",))
     assert (told.exit_code, told.targets, told.trace) == (3, [], "complete"), told
-    assert _letters(told) == ["web.test:853/udp: the front carries TCP alone, and no datagrams"], told
+    assert _letters(told) == ["web.test:853/udp: the proxy carries TCP alone, and no datagrams"], told
 
 
 def test_who_only_learns_an_address_is_told_nothing(knowing: Knowing) -> None:

@@ -1,4 +1,4 @@
-"""What a front needs to stand, and what a task finds of it before anything is dialled."""
+"""What a proxy needs to stand, and what a task finds of it before anything is dialled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.kernel
 PYTHON = f"{sys._base_executable} -I"  # type: ignore[attr-defined]
 
 
-def test_a_front_that_cannot_be_set_up_is_no_start(quick_shop: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_cannot_be_set_up_is_no_start(quick_shop: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library_path, "directory", lambda: "")
     with Session() as session:
         quick_shop.session = session
@@ -29,7 +29,7 @@ def test_a_front_that_cannot_be_set_up_is_no_start(quick_shop: Workspace, monkey
     assert "h11" in str(result.refusals)
 
 
-def test_names_inside_are_the_fronts_and_this_machines_own_is_the_tasks_loopback(shop: Workspace) -> None:
+def test_names_inside_are_the_proxys_and_this_machines_own_is_the_tasks_loopback(shop: Workspace) -> None:
     program = (
         "import os, socket\n"
         "print(open('/etc/resolv.conf').read().split()[:2] if os.path.exists('/etc/resolv.conf') else 0)\n"

@@ -193,7 +193,7 @@ def test_the_port_is_open_on_the_host_before_the_task_runs(quick_shop: Workspace
 
 @pytest.mark.parametrize("field", ["local_binding", "network"])
 @pytest.mark.parametrize("port", [3128, 1080, 53])
-def test_a_port_of_the_fronts_own_is_refused_by_name(quick_shop: Workspace, field: str, port: int) -> None:
+def test_a_port_of_the_proxys_own_is_refused_by_name(quick_shop: Workspace, field: str, port: int) -> None:
     value: tuple[object, ...] = (port,) if field == "local_binding" else (f"localhost:{port}",)
     result = quick_shop.run("true", fields={field: value})
     assert result.exit_code == 125, shown(result)

@@ -14,7 +14,7 @@ import pytest
 import sandbox
 import vxconf
 from tests.conftest import REPOSITORY
-from tests.support.fronts import Server, page
+from tests.support.served_proxy import Server, page
 
 if TYPE_CHECKING:
     from collections.abc import Callable

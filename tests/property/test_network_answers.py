@@ -73,7 +73,7 @@ def test_what_a_pattern_covers_it_matches_too(wide: Pattern, narrow: Pattern, na
 
 @settings(max_examples=200)
 @given(_configs(), _NAMES, _PORTS)
-def test_what_is_explained_of_a_host_is_what_the_front_does(
+def test_what_is_explained_of_a_host_is_what_the_proxy_does(
     config: ResolvedSandboxConfig, name: str, port: int
 ) -> None:
     refusal = HostRules(policy_from_config.policy(config, temp="")).refusal(presented(name), port)

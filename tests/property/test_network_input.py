@@ -1,4 +1,4 @@
-"""Whatever a task sends its front: nothing crashes it, nothing hangs it, nothing unlisted is dialled."""
+"""Whatever a task sends its proxy: nothing crashes it, nothing hangs it, nothing unlisted is dialled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sandbox.proxy.policy import address_guard
 from sandbox.proxy.policy.host_rules import HostRules
 from sandbox.proxy.policy.policy import Policy
 from sandbox.proxy.protocol import dns_messages, socks5
-from tests.support.fronts import SECONDS, Served, all_of
+from tests.support.served_proxy import SECONDS, ServedProxy, all_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,9 +129,9 @@ HELLO = st.sampled_from([b"", b"\5\1\0", b"\5\1\0\5\1\0\3", b"\5\1\0\5\1\0\1\x7f
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
-    with Served(["listed.test"], hosts={}) as front:
-        yield front
+def served() -> Iterator[ServedProxy]:
+    with ServedProxy(["listed.test"], hosts={}) as proxy:
+        yield proxy
 
 
 def _send(port: int, data: bytes) -> bytes:
@@ -145,7 +145,7 @@ def _send(port: int, data: bytes) -> bytes:
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.tuples(HELLO, st.binary(max_size=200)).map(b"".join))
-def test_garbage_at_the_socks_port_dials_nothing(served: Served, data: bytes) -> None:
+def test_garbage_at_the_socks_port_dials_nothing(served: ServedProxy, data: bytes) -> None:
     _send(served.socks, data)
     assert served.failures == []
     assert set(served.asked) <= {"listed.test"}
@@ -175,7 +175,7 @@ HEAD = st.builds(
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.one_of(st.binary(max_size=200), st.tuples(HEAD, st.binary(max_size=60)).map(b"\r\n\r\n".join)))
-def test_garbage_at_the_http_port_dials_nothing_that_is_not_listed(served: Served, data: bytes) -> None:
+def test_garbage_at_the_http_port_dials_nothing_that_is_not_listed(served: ServedProxy, data: bytes) -> None:
     told = _send(served.http, data).removesuffix(b"<reset>")
     assert served.failures == []
     assert set(served.asked) <= {"listed.test"}
@@ -184,7 +184,7 @@ def test_garbage_at_the_http_port_dials_nothing_that_is_not_listed(served: Serve
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(min_size=1, max_size=200))
-def test_garbage_asked_for_leaves_the_next_lookup_answered(served: Served, data: bytes) -> None:
+def test_garbage_asked_for_leaves_the_next_lookup_answered(served: ServedProxy, data: bytes) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.sendto(data, ("127.0.0.1", served.lookups))
     _send(served.streamed_lookups, data)

@@ -278,7 +278,7 @@ def test_a_full_temporary_directory_is_a_reason(base: Path, box: Box, monkeypatc
 
 @pytest.mark.parametrize("victim", ["supervisor", "warden", "process 1"])
 def test_a_killed_part_takes_the_hosts_side_of_a_port_with_it(base: Path, box: Box, victim: str) -> None:
-    """The front, once started, holds the listener as well as the warden."""
+    """The proxy, once started, holds the listener as well as the warden."""
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
     with Session() as session:

@@ -10,8 +10,8 @@ import pytest
 
 from tests.redteam.conftest import PYTHON
 from tests.redteam.dialling import HELP
-from tests.support.fronts import Server
 from tests.support.hosts import run_knowing
+from tests.support.served_proxy import Server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +67,7 @@ def _run(base: Path, program: str, *network: str) -> Told:
     return run_knowing(_SHARED, f"{PYTHON} names.py", base, network=network, allow_read=[str(script)])
 
 
-def test_a_listed_name_is_no_front_for_one_that_shares_its_server(base: Path) -> None:
+def test_a_listed_name_lets_nobody_reach_another_that_shares_its_server(base: Path) -> None:
     """Domain fronting: the server of many names goes by the one it is greeted with."""
     said: list[bytes] = []
 

@@ -1,4 +1,4 @@
-"""What a hostile task asks its front for: hosts in disguise, requests in requests, names that lead back inside."""
+"""What a hostile task asks its proxy for: hosts in disguise, requests in requests, names that lead back inside."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from tests.redteam.conftest import PYTHON, Box, shown
 from tests.redteam.dialling import HELP, dial
-from tests.support.fronts import Server, page
 from tests.support.hosts import run_knowing
+from tests.support.served_proxy import Server, page
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -44,7 +44,7 @@ Party = Literal[
     "bubblewrap",
     "process 1",
     "command",
-    "front",
+    "proxy",
     "opener",
     "tracer",
     "anybody",
@@ -214,7 +214,7 @@ class _Process:
     depth: int
     number: int
     forked: bool
-    front: bool
+    proxy: bool
 
 
 _KNOWN: dict[Party, Callable[[_Process], bool]] = {
@@ -224,8 +224,8 @@ _KNOWN: dict[Party, Callable[[_Process], bool]] = {
     "bubblewrap": lambda p: p.name == "bwrap",
     "process 1": lambda p: p.number == 1,
     "command": lambda p: p.number > 1,
-    "front": lambda p: p.front and not p.forked,
-    "opener": lambda p: p.front and p.forked,
+    "proxy": lambda p: p.proxy and not p.forked,
+    "opener": lambda p: p.proxy and p.forked,
     "tracer": lambda p: p.name == "strace",
     "anybody": lambda _: True,
     "anybody, traced": lambda _: True,
@@ -245,7 +245,7 @@ def _is(pid: int, party: Party, executor: int) -> bool:
             depth=len(above),
             number=int(numbers[-1]) if len(numbers) > 1 else 0,
             forked=line == _line(above[0]),
-            front=b"sandbox.linux.proxy.proxy_process" in line,
+            proxy=b"sandbox.linux.proxy.proxy_process" in line,
         )
     except (OSError, KeyError):
         return False

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.fronts import Server
+from tests.support.served_proxy import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable

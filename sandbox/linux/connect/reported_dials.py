@@ -1,4 +1,4 @@
-"""EFFECT: which dials of a task to a host and a port, made past its front, are told, and with what reason."""
+"""EFFECT: which dials of a task to a host and a port, made past its proxy, are told, and with what reason."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ class ReportedDials:
     """Tells the recorder.
 
     Args:
-        front: the task's own.
+        proxy: the task's own.
     """
 
-    def __init__(self, policy: Policy, recorder: Recorder, front: StandInPorts) -> None:
+    def __init__(self, policy: Policy, recorder: Recorder, proxy: StandInPorts) -> None:
         self._rules = HostRules(policy)
         self._recorder = recorder
-        self._front = front
+        self._proxy = proxy
 
     def place(self, target: Inet) -> tuple[str, int] | None:
-        """The address and port at which the front has to listen for a dial; `None` where that is not its to do."""
+        """The address and port at which the proxy has to listen for a dial; `None` where that is not its to do."""
         address, name = self._named(target)
         if (target.loopback and name == address) or self._rules.refusal(host_patterns.presented(name), target.port):
             return None
         return address, target.port
 
     def stands_in(self, target: Inet) -> bool:
-        """Whether an address is the front's: a name's stand-in, or one that is itself listed."""
+        """Whether an address is the proxy's: a name's stand-in, or one that is itself listed."""
         address, name = self._named(target)
         return name != address or (
             not target.loopback and self._rules.lists(host_patterns.presented(name), target.port)
@@ -66,7 +66,7 @@ class ReportedDials:
         """
         if not sends and not code and self.stands_in(target):
             _, name = self._named(target)
-            self._front.lettered(host_patterns.spelled(name, target.port))
+            self._proxy.lettered(host_patterns.spelled(name, target.port))
         if code not in _REFUSALS or not sends:
             return
         address, name = self._named(target)
@@ -78,7 +78,7 @@ class ReportedDials:
             self._tell(thread, name, target.port, code, ONLY_TCP, refused=bool(reason))
             return
         if not reason:
-            reason = "the front carries no direct dial to it: go through the proxy"
+            reason = "a direct connection to it is not carried: go through the proxy"
         elif reason == NOT_ALLOWED and name == address:
             reason = f"{NOT_ALLOWED}: a literal address"
         self._tell(thread, name, target.port, code, reason)
@@ -104,7 +104,7 @@ class ReportedDials:
 
     def _named(self, target: Inet) -> tuple[str, str]:
         address = socket.inet_ntop(socket.AF_INET if len(target.packed) == 4 else socket.AF_INET6, target.packed)  # noqa: PLR2004  IPv4
-        return address, self._front.name(address)
+        return address, self._proxy.name(address)
 
     def _tell(self, thread: int, host: str, port: int, code: int, reason: str, *, refused: bool = True) -> None:
         # what counts and what does not are never told as the same

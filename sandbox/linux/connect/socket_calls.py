@@ -57,7 +57,7 @@ class SocketCalls:
         datagrams: whether it holds an AF_UNIX datagram socket from the start.
         missed: called with what could not be read or done.
         wake: called from another thread when something was recorded.
-        front: the task's own.
+        proxy: the task's own.
 
     Attributes:
         own: the threads that look for the task; what they look at is no look of the task's own.
@@ -71,12 +71,12 @@ class SocketCalls:
         missed: Callable[[Exception], object],
         wake: Callable[[], object],
         datagrams: bool = False,
-        front: StandInPorts,
+        proxy: StandInPorts,
     ) -> None:
         self.own: set[int] = set()
         self._recorder = recorder
-        self._outbound = ReportedDials(policy, recorder, front)
-        self._front = front
+        self._outbound = ReportedDials(policy, recorder, proxy)
+        self._proxy = proxy
         self._reached: set[tuple[str, int]] = set()
         self._missed = missed
         self._wake = wake
@@ -109,7 +109,7 @@ class SocketCalls:
         """
         name = self._calls[seen.number]
         if name not in _MAKES:
-            self._front.catch_up()
+            self._proxy.catch_up()
         if seen.pid and ((name in _MAKES and self._datagrams) or (here and name in _MESSAGES and self._plain(seen))):
             if name in _MAKES:
                 self._tell(seccomp_notification.go_on(seen.id))
@@ -264,18 +264,18 @@ class SocketCalls:
         return 0
 
     def _unheard(self, sock: socket.socket, inet: sockaddr.Inet | None) -> tuple[str, int] | None:
-        """Where the front is not known to listen yet, and has to for this stream."""
+        """Where the proxy is not known to listen yet, and has to for this stream."""
         if inet is None or sock.type != socket.SOCK_STREAM:
             return None
         place = self._outbound.place(inet)
         return None if place in self._reached else place
 
     def _listens(self, sock: socket.socket, inet: sockaddr.Inet | None) -> bool:
-        """Whether the front listens where it has to; else this may lead to a server of the task's own."""
+        """Whether the proxy listens where it has to; else this may lead to a server of the task's own."""
         place = self._unheard(sock, inet)
         if place is None:
             return True
-        if not self._front.reach(*place):
+        if not self._proxy.reach(*place):
             return False
         self._reached.add(place)
         return True
@@ -287,7 +287,7 @@ class SocketCalls:
             OSError: that.
         """
         stream = sock.type == socket.SOCK_STREAM
-        # where the front listens, it tells of what it refuses itself
+        # where the proxy listens, it tells of what it refuses itself
         if inet is not None and not (stream and self._outbound.place(inet) in self._reached):
             told = pending(sock) if code == errno.EINPROGRESS else code
             self._outbound.ended(who.thread, inet, told, sends=stream)

@@ -1,4 +1,4 @@
-"""What makes a task's connections asks of its front: which name an address stands for, and that it listens there."""
+"""What makes a task's connections asks of its proxy: which name an address stands for, and that it listens there."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Protocol
 
 
 class StandInPorts(Protocol):
-    """The front, as the doors see it."""
+    """The proxy, as the doors see it."""
 
     def name(self, address: str) -> str:
         """The name a stand-in address is for, or the address; from any thread."""
 
     def reach(self, address: str, port: int) -> bool:
-        """Have the front listen at a port of an address of its own; false where it cannot. From any other thread."""
+        """Have the proxy listen at a port of an address of its own; false where it cannot. From any other thread."""
 
     def lettered(self, asked: str) -> None:
         """A datagram socket was connected to `host:port` of a stand-in: what is sent there is told at the end."""
@@ -22,7 +22,7 @@ class StandInPorts(Protocol):
 
 
 class NoProxyYet:
-    """No front at all."""
+    """No proxy at all."""
 
     def name(self, address: str) -> str:
         """The address."""

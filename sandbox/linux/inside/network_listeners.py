@@ -1,4 +1,4 @@
-"""EFFECT: what the joiner leaves in a task's network: the front's listeners, and a resolver that is one of them."""
+"""EFFECT: what the joiner leaves in a task's network: the proxy's listeners, and a resolver that is one of them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def reached(policy: Policy) -> list[socket.socket]:
     """Listeners at the host's loopback ports a policy lists, in the task's network.
 
     Raises:
-        NotStarted: one is the front's own, or cannot be opened.
+        NotStarted: one is the proxy's own, or cannot be opened.
     """
     found = []
     for port in policy.host_ports:
@@ -87,7 +87,7 @@ def at(places: Iterable[tuple[str, int]]) -> list[socket.socket]:
 
 
 def name_resolver() -> dict[str, int]:
-    """Files to mount, by what they are to lie over, that have programs ask the front for names.
+    """Files to mount, by what they are to lie over, that have programs ask the proxy for names.
 
     Those the host itself lists are told as well.
     """
@@ -132,7 +132,7 @@ def _listener(address: str, port: int, kind: socket.SocketKind) -> socket.socket
     try:
         return _bound(address, port, kind)
     except OSError as error:
-        raise NotStarted(f"the sandbox's front cannot listen at {address}:{port}: {error.strerror}") from error
+        raise NotStarted(f"the sandbox's proxy cannot listen at {address}:{port}: {error.strerror}") from error
 
 
 def _bound(address: str, port: int, kind: socket.SocketKind) -> socket.socket:

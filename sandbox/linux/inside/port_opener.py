@@ -1,6 +1,6 @@
-"""EFFECT: the one process that stays in a task's network: it opens listeners there for the front, and nothing else.
+"""EFFECT: the one process that stays in a task's network: it opens listeners there for the proxy, and nothing else.
 
-It lives in the host's other namespaces, out of the task's sight, and ends with the front.
+It lives in the host's other namespaces, out of the task's sight, and ends with the proxy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def start(network: int, *others: socket.socket) -> socket.socket:
 
     Args:
         network: a descriptor of the task's network namespace.
-        others: sockets of the front's alone.
+        others: sockets of the proxy's alone.
 
     Raises:
         OSError: no process can be started.
@@ -106,7 +106,7 @@ def _live(network: int, link: socket.socket) -> NoReturn:
         os._exit(1)
     link.send(b"ready")
     while word := link.recv(_WORD):
-        wanted: list[tuple[str, int]] | int | None = pickle.loads(word)  # noqa: S301  the front is of this program
+        wanted: list[tuple[str, int]] | int | None = pickle.loads(word)  # noqa: S301  the proxy is of this program
         if wanted is None:
             link.send(b"%d" % _unheard())
             continue

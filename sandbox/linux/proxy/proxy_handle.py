@@ -1,4 +1,4 @@
-"""EFFECT: the warden's side of a task's front: it waits at the listeners, starts the front, and hears its reports."""
+"""EFFECT: the warden's side of a task's proxy: it waits at the listeners, starts the proxy, and hears its reports."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from sandbox.linux.observe.recorder import Recorder
     from sandbox.proxy.policy.policy import Policy
 
-#: Descriptors in one word to the front at most; the kernel takes 253.
+#: Descriptors in one word to the proxy at most; the kernel takes 253.
 BATCH = 200
-#: The descriptor of the socket to the warden, in the front's process.
+#: The descriptor of the socket to the warden, in the proxy's process.
 LINK = 3
 WORD = 8192
-#: To the front: judge what still waits, and say so. From it: that is done; there is more to report than can be told.
+#: To the proxy: judge what still waits, and say so. From it: that is done; there is more to report than can be told.
 SETTLE, SETTLED, HOLE = b"settle", b"settled", b"hole"
 
 OPERATION = "network-outbound"
-ONLY_TCP = "the front carries TCP alone, and no datagrams"
+ONLY_TCP = "the proxy carries TCP alone, and no datagrams"
 
 _BOOT = "import sys; sys.path[:] = {path!r}; from sandbox.linux.proxy.proxy_process import main; main()"
 _SETTLE_SECONDS = 30.0
@@ -42,7 +42,7 @@ _BURST = 64
 
 
 class ProxyHandle:
-    """The front of one task, which runs from the first time something comes in.
+    """The proxy of one task, which runs from the first time something comes in.
 
     Args:
         inside: a process in the task's network, as the host numbers it.
@@ -80,7 +80,7 @@ class ProxyHandle:
         return self._names.get(address, address)
 
     def reach(self, address: str, port: int) -> bool:
-        """Have the front listen at a port of an address of its own; false where it cannot. From any other thread."""
+        """Have the proxy listen at a port of an address of its own; false where it cannot. From any other thread."""
         place, answered = (address, port), _thread.allocate_lock()
         answered.acquire()
         self._wanted.append((place, answered))
@@ -90,7 +90,7 @@ class ProxyHandle:
         return place in self._reached
 
     def ask(self) -> None:
-        """Hand on what threads want of the front."""
+        """Hand on what threads want of the proxy."""
         while self._wanted:
             place, answered = self._wanted.popleft()
             self._start()
@@ -125,7 +125,7 @@ class ProxyHandle:
             self._watch(fd, lambda _: self._start())
 
     def settle(self) -> None:
-        """At the end, everything inside being gone: hear of whatever came in, and end the front."""
+        """At the end, everything inside being gone: hear of whatever came in, and end the proxy."""
         self._closing = True
         self._waiting += self._wanted
         self._wanted.clear()
@@ -153,7 +153,7 @@ class ProxyHandle:
         while self._link is not None:
             left = end - time.monotonic()
             if left <= 0 or not select.select((link,), (), (), left)[0]:
-                self._missed("what the network's front had to report was not told in time")
+                self._missed("what the network's proxy had to report was not told in time")
                 return
             if self._hear() == SETTLED:
                 return
@@ -165,7 +165,7 @@ class ProxyHandle:
         try:
             self._spawn()
         except OSError as error:
-            self._missed(f"the network's front could not be started ({error.strerror or error})")
+            self._missed(f"the network's proxy could not be started ({error.strerror or error})")
         # from now on its own, or nobody's
         self._let_go()
 
@@ -221,7 +221,7 @@ class ProxyHandle:
                 return
 
     def _hear(self) -> bytes:
-        """Take one word from the front; empty when none waits."""
+        """Take one word from the proxy; empty when none waits."""
         link = self._link
         if link is None:
             return b""
@@ -233,7 +233,7 @@ class ProxyHandle:
             word = b""
         if not word or word == SETTLED:
             if not word:
-                self._missed("the network's front ended before the task did")
+                self._missed("the network's proxy ended before the task did")
             self._unwatch(link.fileno())
             link.close()
             self._link = None
@@ -259,7 +259,7 @@ class ProxyHandle:
             for asked in sorted(self._lettered):
                 self._recorder.dialled(0, OPERATION, f"{asked}/udp", reason=ONLY_TCP, refused=False)
         elif kind == "failed":
-            self._missed(f"the network's front failed: {first}")
+            self._missed(f"the network's proxy failed: {first}")
         else:
             self._recorder.dialled(0, OPERATION, first, reason=rest[0])
 

@@ -1,4 +1,4 @@
-"""EFFECT: the process in which a task's front runs: what it is given, what it lets go of, what it says to the warden.
+"""EFFECT: the process in which a task's proxy runs: what it is given, what it lets go of, what it says to the warden.
 
 It is a program of its own, started when something first comes in at a listener: bulk transfer must not keep the
 warden from the calls that wait for it, and a task that never dials pays for no process.
@@ -33,7 +33,7 @@ _GARBAGE = 7000
 
 
 def main() -> None:
-    """Serve one task's front until the warden is gone, or has heard the last of it."""
+    """Serve one task's proxy until the warden is gone, or has heard the last of it."""
     link = socket.socket(fileno=LINK)
     link.set_inheritable(False)
     kernel_calls.die_with_parent(signal.SIGKILL)
@@ -56,7 +56,7 @@ def main() -> None:
             traceback.print_exception(error)
         link.send(json.dumps(("failed", f"{type(error).__name__}: {error}"[: WORD // 8])).encode())
 
-    front = Proxy(
+    proxy = Proxy(
         loop,
         policy,
         listen=lambda places: port_opener.ask(asked, places),
@@ -65,14 +65,14 @@ def main() -> None:
         named=name,
         inside=lambda family: port_opener.sock(asked, family),
     )
-    front.take(listeners)
+    proxy.take(listeners)
     # what is there stays, and of a connection little is left that goes by itself alone
     gc.freeze()
     gc.set_threshold(_GARBAGE)
     loop.set_exception_handler(lambda _, context: failed(context.get("exception") or RuntimeError(context["message"])))
-    loop.add_reader(link.fileno(), lambda: _hear(loop, link, front, failed))
+    loop.add_reader(link.fileno(), lambda: _hear(loop, link, proxy, failed))
     loop.run_forever()
-    settled = front.settle()
+    settled = proxy.settle()
     with contextlib.suppress(OSError):
         if port_opener.unheard(asked):
             link.send(json.dumps(("unheard", "")).encode())
@@ -101,7 +101,7 @@ def _given(link: socket.socket) -> tuple[Policy, int, list[socket.socket]]:
     return policy, fds[1], [socket.socket(fileno=fd) for fd in listeners]
 
 
-def _hear(loop: IdleLoop, link: socket.socket, front: Proxy, failed: Callable[[Exception], None]) -> None:
+def _hear(loop: IdleLoop, link: socket.socket, proxy: Proxy, failed: Callable[[Exception], None]) -> None:
     """Listen where the warden wants it, until it says that the task has ended."""
     while True:
         try:
@@ -117,7 +117,7 @@ def _hear(loop: IdleLoop, link: socket.socket, front: Proxy, failed: Callable[[E
         address, port = json.loads(word)
         listens = ""
         try:
-            listens = "yes" if front.listen_at(address, port) else ""
+            listens = "yes" if proxy.listen_at(address, port) else ""
         except OSError as error:
             failed(error)
         link.send(json.dumps(("listening", address, str(port), listens)).encode())

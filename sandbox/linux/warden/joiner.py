@@ -150,7 +150,7 @@ def _whole(fd: int) -> bytes:
 
 
 def _announce(link: socket.socket, waiting: list[socket.socket]) -> None:
-    """Give the warden the listeners of the task's front; none stays here, where process 1 comes from."""
+    """Give the warden the listeners of the task's proxy; none stays here, where process 1 comes from."""
     for start in range(0, len(waiting), DESCRIPTORS):
         mount_plan.send(link, b"listeners", *(one.fileno() for one in waiting[start : start + DESCRIPTORS]))
     for one in waiting:

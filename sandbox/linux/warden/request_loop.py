@@ -52,7 +52,7 @@ class RequestLoop:
         granted, staging, executed: see `Spec`.
         wake: called from another thread when something was recorded.
         network: what the task may connect to.
-        front: the task's own.
+        proxy: the task's own.
         datagrams: whether a standard stream of the task's is an AF_UNIX datagram socket.
     """
 
@@ -67,7 +67,7 @@ class RequestLoop:
         executed: ProtectedNames | None = None,
         wake: Callable[[], object] = lambda: None,
         network: Policy | None = None,
-        front: StandInPorts | None = None,
+        proxy: StandInPorts | None = None,
         datagrams: bool = False,
     ) -> None:
         slashed = tuple(directory.rstrip("/") + "/" for directory in boundary)
@@ -90,7 +90,7 @@ class RequestLoop:
             recorder,
             missed=self._missed,
             wake=wake,
-            front=front or NoProxyYet(),
+            proxy=proxy or NoProxyYet(),
             datagrams=datagrams,
         )
         self._mask = -1

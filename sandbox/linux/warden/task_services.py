@@ -74,7 +74,7 @@ class TaskServices:
             executed=spec.executed,
             wake=wake.ring,
             network=spec.network,
-            front=self.proxy,
+            proxy=self.proxy,
             datagrams=datagrams,
         )
 

@@ -1,4 +1,4 @@
-"""EFFECT: one client of a front's HTTP port: CONNECT and whole URLs, each request judged by itself.
+"""EFFECT: one client of a proxy's HTTP port: CONNECT and whole URLs, each request judged by itself.
 
 Both sides are spoken through h11: what a client sent is understood, judged and written anew, so nothing reaches a
 server that was read in another way here.
@@ -42,7 +42,7 @@ _URL = re.compile(r"http://([^/?#]*)([/?][^#]*)?", re.IGNORECASE)
 _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]{1,5}))?")
 _LAST_PORT = 65535
 _SWITCHING, _BAD_REQUEST, _FORBIDDEN, _WHO, _BAD_GATEWAY = 101, 400, 403, 407, 502
-_ANOTHERS = "this front serves another task, or the password in the task's proxy variables was left out\n"
+_ANOTHERS = "this proxy serves another task, or the password in the task's proxy variables was left out\n"
 
 
 class _Bad(Exception):

@@ -1,4 +1,4 @@
-"""EFFECT: where the libraries of a front lie, h11 and dnspython: its process has no site-packages of its own."""
+"""EFFECT: where the libraries of a proxy lie, h11 and dnspython: its process has no site-packages of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def directory() -> str:
-    """The absolute directory a front imports its libraries from, empty where they are not installed together.
+    """The absolute directory a proxy imports its libraries from, empty where they are not installed together.
 
     Beside this package, else where packages are installed, else wherever this process would find it; never where
     it was merely started, which may be a workspace.
@@ -25,7 +25,7 @@ def directory() -> str:
 
 
 def protected() -> tuple[str, ...]:
-    """What no task may write: a front executes it."""
+    """What no task may write: a proxy executes it."""
     place = directory()
     return tuple(os.path.join(place, name) for name in _LIBRARIES) if place else ()
 

@@ -1,4 +1,4 @@
-"""EFFECT: the task's own ports on the host, opened before anything of it starts; no front is needed for that."""
+"""EFFECT: the task's own ports on the host, opened before anything of it starts; no proxy is needed for that."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sandbox.proxy.policy.service_addresses import DNS_PORT, HTTP_PORT, LOOPBACK
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Where the front itself listens in every task's network: neither the task nor the host has these there.
+#: Where the proxy itself listens in every task's network: neither the task nor the host has these there.
 RESERVED = (HTTP_PORT, SOCKS_PORT, DNS_PORT)
 
 _BACKLOG = 1024
@@ -58,13 +58,13 @@ def _published(port: int) -> socket.socket:
 
 
 def refuse_reserved(port: int, field: str) -> None:
-    """Refuse a port that the front itself has.
+    """Refuse a port that the proxy itself has.
 
     Raises:
         NotStarted: it is one.
     """
     if port in RESERVED:
         raise NotStarted(
-            f"port {port} of allow.{field} is where the sandbox's own front listens",
+            f"port {port} of allow.{field} is where the sandbox's own proxy listens",
             hint="give the server another port",
         )

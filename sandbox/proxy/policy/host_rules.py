@@ -1,4 +1,4 @@
-"""What a task's front lets through: host and port against the two lists; no names are resolved here."""
+"""What a task's proxy lets through: host and port against the two lists; no names are resolved here."""
 
 from __future__ import annotations
 

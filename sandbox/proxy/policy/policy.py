@@ -1,4 +1,4 @@
-"""What one task's front lets through, as a value: made from the config, carried to the warden."""
+"""What one task's proxy lets through, as a value: made from the config, carried to the warden."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what a task was granted to what its front lets through; pure."""
+"""From what a task was granted to what its proxy lets through; pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sandbox.base.host_patterns import Pattern
     from sandbox.contract.config import ResolvedSandboxConfig
 
-#: The hosts whose ports a task dials directly, and which no front stands before.
+#: The hosts whose ports a task dials directly, and before which no proxy stands.
 LOOPBACK = host_patterns.LOOPBACK
 
 _PROXY = re.compile(r"(?:http://)?(?:[^/@\s]+@)?(?:\[[0-9A-Fa-f:.]+\]|[^/@:\s\[\]]+)(?::[0-9]+)?/*\Z")
@@ -148,6 +148,6 @@ def _spoken(name: str, value: str) -> str:
     scheme = _SCHEME.match(value)
     what = f"a {scheme[1].lower()} proxy" if scheme and scheme[1].lower() != "http" else "no proxy's address"
     raise NotStarted(
-        f"the host's {name} names {what}, and a task's front goes through HTTP proxies alone",
+        f"the host's {name} names {what}, and a task's proxy goes through HTTP proxies alone",
         hint=f'set {name} to an address like "http://proxy.example:3128", or no_proxy to "*"',
     )

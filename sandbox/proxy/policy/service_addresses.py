@@ -1,4 +1,4 @@
-"""Where a task finds its front: the same for every task, as each has a network of its own."""
+"""Where a task finds its proxy: the same for every task, as each has a network of its own."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Names of one task that have an address of their own; each costs the front a few listeners.
+#: Names of one task that have an address of their own; each costs the proxy a few listeners.
 NAMES_LIMIT = 1000
 
 #: Addresses of nobody, before the stand-ins' own; the second's range is the task's own network's alone.

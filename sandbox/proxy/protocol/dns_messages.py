@@ -1,4 +1,4 @@
-"""The few DNS messages a front speaks: one question in, one answer out, nothing forwarded; through dnspython."""
+"""The few DNS messages a proxy speaks: one question in, one answer out, nothing forwarded; through dnspython."""
 
 from __future__ import annotations
 

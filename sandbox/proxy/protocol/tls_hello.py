@@ -162,7 +162,7 @@ def _greeting(reader: _Reader, size: int) -> Greeting:
 
 
 class _Reader:
-    """Bytes from the front; whatever is shorter than it says is malformed."""
+    """Bytes from their start; whatever is shorter than it says is malformed."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -17,8 +17,8 @@ from sandbox.macos import proxy_handle
 from sandbox.macos.run import MacRun
 from sandbox.proxy.policy.policy import Policy
 from tests.support.fake_mac import FakeMac, Sessionless, mac_request
-from tests.support.fronts import SECONDS, Server, all_of, exactly, page
 from tests.support.seatbelt import Profile
+from tests.support.served_proxy import SECONDS, Server, all_of, exactly, page
 
 if TYPE_CHECKING:
     import subprocess

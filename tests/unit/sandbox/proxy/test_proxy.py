@@ -1,4 +1,4 @@
-"""A whole front in this process, its clients and its servers real sockets."""
+"""A whole proxy in this process, its clients and its servers real sockets."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED, Upstream
 from sandbox.proxy.protocol import dns_messages
-from tests.support.fronts import SECONDS, Served, Server, all_of, echo, exactly, head_of, page
+from tests.support.served_proxy import SECONDS, ServedProxy, Server, all_of, echo, exactly, head_of, page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 def test_a_listed_host_is_connected_to_and_both_directions_end_by_themselves() -> None:
-    with Server(echo) as server, Served([f"127.0.0.1:{server.port}"]) as served:
+    with Server(echo) as server, ServedProxy([f"127.0.0.1:{server.port}"]) as served:
         status, client = served.connect(f"127.0.0.1:{server.port}")
         with client:
             assert status == 200
@@ -39,7 +39,7 @@ def test_a_listed_host_is_connected_to_and_both_directions_end_by_themselves() -
     ],
 )
 def test_what_is_not_listed_is_refused_reported_and_told_with_the_line_to_add(target: str, asked: str) -> None:
-    with Served(["pkg.test"]) as served:
+    with ServedProxy(["pkg.test"]) as served:
         status, client = served.connect(target)
         with client:
             body = all_of(client).decode()
@@ -50,7 +50,7 @@ def test_what_is_not_listed_is_refused_reported_and_told_with_the_line_to_add(ta
 
 
 def test_the_deny_list_wins_and_no_line_is_suggested() -> None:
-    with Served(["*.acme.test"], ["ads.acme.test"]) as served:
+    with ServedProxy(["*.acme.test"], ["ads.acme.test"]) as served:
         status, client = served.connect("ads.acme.test:443")
         with client:
             assert (status, served.reports) == (403, [("ads.acme.test:443", DENIED)])
@@ -60,7 +60,7 @@ def test_the_deny_list_wins_and_no_line_is_suggested() -> None:
 def test_a_name_is_resolved_once_and_what_passed_is_dialled() -> None:
     with (
         Server(echo) as server,
-        Served(["db.test", f"127.0.0.1:{server.port}"], hosts={"db.test": ["169.254.0.9", "127.0.0.1"]}) as served,
+        ServedProxy(["db.test", f"127.0.0.1:{server.port}"], hosts={"db.test": ["169.254.0.9", "127.0.0.1"]}) as served,
     ):
         status, client = served.connect(f"db.test:{server.port}")
         client.close()
@@ -83,7 +83,7 @@ def test_a_name_is_resolved_once_and_what_passed_is_dialled() -> None:
     ],
 )
 def test_a_listed_name_leads_to_no_address_of_this_machine(address: str, kind: str) -> None:
-    with Served(["evil.test"], hosts={"evil.test": [address]}) as served:
+    with ServedProxy(["evil.test"], hosts={"evil.test": [address]}) as served:
         status, client = served.connect("evil.test:80")
         client.close()
         assert status == 403
@@ -92,7 +92,7 @@ def test_a_listed_name_leads_to_no_address_of_this_machine(address: str, kind: s
 
 
 def test_a_literal_address_of_this_machine_is_refused_unless_it_and_its_port_are_listed() -> None:
-    with Server(echo) as server, Served([f"127.0.0.1:{server.port}", "127.0.0.2:1"]) as served:
+    with Server(echo) as server, ServedProxy([f"127.0.0.1:{server.port}", "127.0.0.2:1"]) as served:
         for target, expected in ((f"127.0.0.1:{server.port}", 200), ("127.0.0.2:2", 403)):
             status, client = served.connect(target)
             client.close()
@@ -100,21 +100,21 @@ def test_a_literal_address_of_this_machine_is_refused_unless_it_and_its_port_are
 
 
 def test_a_mapped_address_is_the_one_inside() -> None:
-    with Server(echo) as server, Served([f"127.0.0.1:{server.port}"]) as served:
+    with Server(echo) as server, ServedProxy([f"127.0.0.1:{server.port}"]) as served:
         status, client = served.connect(f"[::ffff:127.0.0.1]:{server.port}")
         client.close()
         assert status == 200
 
 
 def test_bare_localhost_is_the_hosts_loopback_on_either_family() -> None:
-    with Server(echo, "::1") as server, Served(["localhost"]) as served:
+    with Server(echo, "::1") as server, ServedProxy(["localhost"]) as served:
         status, client = served.connect(f"localhost:{server.port}")
         client.close()
         assert status == 200
 
 
 def test_a_server_that_is_not_there_is_told_apart_from_a_refusal() -> None:
-    with Served(["gone.test", "127.0.0.1:1"]) as served:
+    with ServedProxy(["gone.test", "127.0.0.1:1"]) as served:
         for target in ("gone.test:80", "127.0.0.1:1"):
             status, client = served.connect(target)
             client.close()
@@ -123,7 +123,7 @@ def test_a_server_that_is_not_there_is_told_apart_from_a_refusal() -> None:
 
 
 def test_every_request_of_a_kept_connection_is_judged() -> None:
-    with Server(page) as server, Served([f"127.0.0.1:{server.port}"]) as served, served.proxied() as client:
+    with Server(page) as server, ServedProxy([f"127.0.0.1:{server.port}"]) as served, served.proxied() as client:
         target = f"127.0.0.1:{server.port}"
         for path in ("a", "b"):
             client.sendall(f"GET http://{target}/{path} HTTP/1.1\r\nHost: other.test\r\n\r\n".encode())
@@ -138,7 +138,7 @@ def test_every_request_of_a_kept_connection_is_judged() -> None:
 
 
 def test_pipelined_requests_are_judged_one_by_one() -> None:
-    with Server(page) as server, Served([f"127.0.0.1:{server.port}"]) as served, served.proxied() as client:
+    with Server(page) as server, ServedProxy([f"127.0.0.1:{server.port}"]) as served, served.proxied() as client:
         target = f"127.0.0.1:{server.port}"
         client.sendall(
             b"GET http://%b/ HTTP/1.1\r\nHost: x\r\n\r\n" % target.encode()
@@ -151,7 +151,7 @@ def test_pipelined_requests_are_judged_one_by_one() -> None:
 
 def test_a_body_is_passed_on_whole_and_in_chunks() -> None:
     body = bytes(range(256)) * 4000
-    with Server(page) as server, Served([f"127.0.0.1:{server.port}"]) as served, served.proxied() as client:
+    with Server(page) as server, ServedProxy([f"127.0.0.1:{server.port}"]) as served, served.proxied() as client:
         head = f"POST http://127.0.0.1:{server.port}/ HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
         threading.Thread(target=client.sendall, args=(head.encode() + body,)).start()
         told = head_of(client)
@@ -180,7 +180,7 @@ def test_a_body_is_passed_on_whole_and_in_chunks() -> None:
     ],
 )
 def test_a_head_that_could_be_read_in_two_ways_is_refused_without_a_dial(request_head: str) -> None:
-    with Served(["pkg.test"]) as served, served.proxied() as client:
+    with ServedProxy(["pkg.test"]) as served, served.proxied() as client:
         client.sendall(request_head.encode("latin-1"))
         assert head_of(client).split(b" ", 2)[1] in (b"400", b"431", b"501", b"505")
         assert served.asked == []
@@ -191,7 +191,7 @@ def test_a_head_that_could_be_read_in_two_ways_is_refused_without_a_dial(request
     ["a\0.pkg.test", "pkg.test\0", "2130706433", "0x7f.1", "0177.0.0.1", "127.1", "0", "user@pkg.test", "pkg.test/x"],
 )
 def test_a_host_that_programs_read_in_different_ways_is_refused_by_socks(host: str) -> None:
-    with Served(["pkg.test", "*.pkg.test", "127.0.0.1"]) as served:
+    with ServedProxy(["pkg.test", "*.pkg.test", "127.0.0.1"]) as served:
         with socket.create_connection(("127.0.0.1", served.socks), SECONDS) as client:
             raw = host.encode()
             client.sendall(b"\5\1\0\5\1\0\3" + bytes((len(raw),)) + raw + b"\1\xbb")
@@ -204,7 +204,7 @@ def test_a_host_that_programs_read_in_different_ways_is_refused_by_socks(host: s
 def test_socks_is_spoken_byte_by_byte_with_and_without_a_password() -> None:
     with (
         Server(echo) as server,
-        Served(["db.test", f"127.0.0.1:{server.port}"], hosts={"db.test": ["127.0.0.1"]}) as served,
+        ServedProxy(["db.test", f"127.0.0.1:{server.port}"], hosts={"db.test": ["127.0.0.1"]}) as served,
     ):
         port = server.port.to_bytes(2, "big")
         for hello, answer in ((b"\5\2\0\2", b"\5\0"), (b"\5\1\2\1\3bob\2pw", b"\5\2\1\0")):
@@ -217,7 +217,7 @@ def test_socks_is_spoken_byte_by_byte_with_and_without_a_password() -> None:
 
 
 def test_a_socks_client_that_speaks_something_else_is_told_so() -> None:
-    with Served() as served:
+    with ServedProxy() as served:
         for sent, told in (
             (b"\4\1\0\x50\1\2\3\4\0", b""),
             (b"\5\1\1", b"\5\xff"),
@@ -241,7 +241,7 @@ def name_data(name: str) -> bytes:
 def test_an_allowed_name_gets_an_address_whose_listeners_lead_to_it() -> None:
     with (
         Server(echo) as server,
-        Served([f"db.test:{server.port}", f"127.0.0.1:{server.port}"], hosts={"db.test": ["127.0.0.1"]}) as served,
+        ServedProxy([f"db.test:{server.port}", f"127.0.0.1:{server.port}"], hosts={"db.test": ["127.0.0.1"]}) as served,
     ):
         answer = served.ask(query("DB.test"))
         assert answer[:4] == b"\x12\x34\x85\x80"
@@ -263,7 +263,7 @@ def test_an_allowed_name_gets_an_address_whose_listeners_lead_to_it() -> None:
 def test_a_stand_in_asked_for_through_a_proxy_is_its_name() -> None:
     with (
         Server(echo) as server,
-        Served(["db.test", f"127.0.0.1:{server.port}"], hosts={"db.test": ["127.0.0.1"]}) as served,
+        ServedProxy(["db.test", f"127.0.0.1:{server.port}"], hosts={"db.test": ["127.0.0.1"]}) as served,
     ):
         served.ask(query("db.test"))
         status, client = served.connect(f"127.64.0.1:{server.port}")
@@ -272,7 +272,7 @@ def test_a_stand_in_asked_for_through_a_proxy_is_its_name() -> None:
 
 
 def test_no_lookup_is_forwarded_and_a_refused_one_names_its_host() -> None:
-    with Served(["*.acme.test"], ["ads.acme.test"]) as served:
+    with ServedProxy(["*.acme.test"], ["ads.acme.test"]) as served:
         assert served.ask(query("secret-data.evil.test"))[3] & 15 == dns_messages.NXDOMAIN
         assert served.ask(query("ads.acme.test"))[3] & 15 == dns_messages.NXDOMAIN
         assert served.ask(query("any.acme.test", 16))[3] & 15 == dns_messages.NOERROR
@@ -284,7 +284,7 @@ def test_no_lookup_is_forwarded_and_a_refused_one_names_its_host() -> None:
 
 
 def test_lookups_over_a_stream_are_answered_however_they_are_cut() -> None:
-    with Served(["a.test"]) as served:
+    with ServedProxy(["a.test"]) as served:
         message = query("a.test")
         framed = len(message).to_bytes(2, "big") + message
         with socket.create_connection(("127.0.0.1", served.streamed_lookups), SECONDS) as client:
@@ -308,7 +308,7 @@ def many_descriptors() -> Iterator[None]:
 
 @pytest.mark.usefixtures("many_descriptors")
 def test_a_thousand_connections_are_open_at_once_and_each_is_served() -> None:
-    with Server(echo) as server, Served([f"127.0.0.1:{server.port}"]) as served:
+    with Server(echo) as server, ServedProxy([f"127.0.0.1:{server.port}"]) as served:
         target = f"127.0.0.1:{server.port}"
         clients = []
         for _ in range(1000):
@@ -339,7 +339,7 @@ def test_a_reader_that_stops_holds_up_the_writer_and_nobody_else() -> None:
     with (
         Server(flood) as server,
         Server(echo) as other,
-        Served([f"127.0.0.1:{server.port}", f"127.0.0.1:{other.port}"]) as served,
+        ServedProxy([f"127.0.0.1:{server.port}", f"127.0.0.1:{other.port}"]) as served,
     ):
         _, slow = served.connect(f"127.0.0.1:{server.port}")
         assert stuck.wait(SECONDS)
@@ -364,7 +364,7 @@ def test_the_hosts_own_proxy_is_gone_through_but_for_its_exceptions() -> None:
             https=f"http://127.0.0.1:{server.port}",
             except_for=("127.0.0.0/8", ".inner.test"),
         )
-        with Served(["far.test", f"127.0.0.1:{direct.port}"], upstream=upstream) as served:
+        with ServedProxy(["far.test", f"127.0.0.1:{direct.port}"], upstream=upstream) as served:
             status, client = served.connect("far.test:443")
             client.close()
             assert (status, served.asked) == (200, [])
@@ -386,7 +386,7 @@ def test_the_password_of_the_hosts_own_proxy_is_sent_with_nothing_that_is_answer
     with Server(page) as server:
         for user, status in (("bob:pw@", b"400"), ("", b"200")):
             upstream = Upstream(http=f"http://{user}127.0.0.1:{server.port}")
-            with Served(["far.test"], upstream=upstream) as served, served.proxied() as client:
+            with ServedProxy(["far.test"], upstream=upstream) as served, served.proxied() as client:
                 client.sendall(request.encode())
                 assert head_of(client).split(b" ", 2)[1] == status
                 assert b"Basic" not in all_of(client)
@@ -403,7 +403,7 @@ def test_a_server_that_breaks_off_is_told_from_one_that_ends() -> None:
     with (
         Server(broken) as server,
         Server(silent) as nothing,
-        Served([f"127.0.0.1:{server.port}", f"127.0.0.1:{nothing.port}"]) as served,
+        ServedProxy([f"127.0.0.1:{server.port}", f"127.0.0.1:{nothing.port}"]) as served,
     ):
         with served.proxied() as client:
             client.sendall(f"GET http://127.0.0.1:{server.port}/ HTTP/1.1\r\nHost: x\r\n\r\n".encode())

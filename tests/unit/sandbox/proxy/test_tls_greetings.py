@@ -9,8 +9,8 @@ import ssl
 import pytest
 
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
-from tests.support.fronts import SECONDS, Served, Server, all_of, echo, exactly
 from tests.support.greetings import greeting, recut, with_early_data
+from tests.support.served_proxy import SECONDS, ServedProxy, Server, all_of, echo, exactly
 
 HOSTS = {"web.test": ["127.0.0.1"], "also.test": ["127.0.0.1"]}
 
@@ -25,7 +25,7 @@ def _listed(port: int) -> list[str]:
     return [f"web.test:{port}", f"also.test:{port}", f"127.0.0.1:{port}"]
 
 
-def _by_socks(served: Served, host: str, port: int) -> socket.socket:
+def _by_socks(served: ServedProxy, host: str, port: int) -> socket.socket:
     client = socket.create_connection(("127.0.0.1", served.socks), SECONDS)
     client.sendall(b"\5\1\0\5\1\0\3" + bytes((len(host),)) + host.encode() + port.to_bytes(2, "big"))
     assert exactly(client, 12)[3] == 0
@@ -34,7 +34,7 @@ def _by_socks(served: Served, host: str, port: int) -> socket.socket:
 
 @pytest.mark.parametrize("name", ["web.test", "also.test", None])
 def test_the_dialled_name_another_listed_one_and_none_at_all_are_passed_on(name: str | None) -> None:
-    with Server(echo) as server, Served(_listed(server.port), hosts=HOSTS) as served:
+    with Server(echo) as server, ServedProxy(_listed(server.port), hosts=HOSTS) as served:
         data = greeting(name)
         for client in (served.connect(f"web.test:{server.port}")[1], _by_socks(served, "web.test", server.port)):
             with client:
@@ -51,7 +51,7 @@ def test_the_dialled_name_another_listed_one_and_none_at_all_are_passed_on(name:
 def test_a_name_that_is_not_listed_is_refused_and_its_server_hears_nothing(cuts: list[int]) -> None:
     heard: list[bytes] = []
     serves = Server(lambda client: _hears(client, heard))
-    with serves as server, Served(_listed(server.port), hosts=HOSTS) as served:
+    with serves as server, ServedProxy(_listed(server.port), hosts=HOSTS) as served:
         for client in (served.connect(f"web.test:{server.port}")[1], _by_socks(served, "web.test", server.port)):
             with client:
                 client.sendall(recut(greeting("hidden.test"), cuts))
@@ -64,7 +64,7 @@ def test_a_name_that_is_not_listed_is_refused_and_its_server_hears_nothing(cuts:
 def test_a_greeting_behind_what_some_servers_pass_over_is_refused(before: bytes) -> None:
     heard: list[bytes] = []
     serves = Server(lambda client: _hears(client, heard))
-    with serves as server, Served(_listed(server.port), hosts=HOSTS) as served:
+    with serves as server, ServedProxy(_listed(server.port), hosts=HOSTS) as served:
         _, client = served.connect(f"web.test:{server.port}")
         with client:
             client.sendall(before + greeting("hidden.test"))
@@ -78,7 +78,7 @@ def test_a_greeting_behind_what_some_servers_pass_over_is_refused(before: bytes)
 def test_a_greeting_of_a_version_that_some_servers_do_not_look_at_is_judged(version: bytes) -> None:
     heard: list[bytes] = []
     serves = Server(lambda client: _hears(client, heard))
-    with serves as server, Served(_listed(server.port), hosts=HOSTS) as served:
+    with serves as server, ServedProxy(_listed(server.port), hosts=HOSTS) as served:
         data = greeting("hidden.test")
         for said in (data[:1] + version + data[3:], recut(data[:1] + version + data[3:], [1, 9])):
             _, client = served.connect(f"web.test:{server.port}")
@@ -99,7 +99,7 @@ def test_another_name_in_a_second_greeting_is_refused(between: bytes, first: str
     """A server that wants another key has its client greet again, and OpenSSL's then goes by the second name."""
     heard: list[bytes] = []
     serves = Server(lambda client: _hears(client, heard))
-    with serves as server, Served(_listed(server.port), hosts=HOSTS) as served:
+    with serves as server, ServedProxy(_listed(server.port), hosts=HOSTS) as served:
         begins, rest = greeting(first), between + recut(greeting("hidden.test"), cuts)
         for pieces in ([begins + rest], [begins, rest], [begins, *(rest[at : at + 1] for at in range(len(rest)))]):
             _, client = served.connect(f"web.test:{server.port}")
@@ -126,7 +126,7 @@ def test_what_comes_after_a_greeting_is_passed_on_as_it_is() -> None:
         b"GET / HTTP/1.0\r\n\r\n",
         greeting("also.test") + b"\x17\3\3\0\5hello",
     )
-    with Server(echo) as server, Served(_listed(server.port), hosts=HOSTS) as served:
+    with Server(echo) as server, ServedProxy(_listed(server.port), hosts=HOSTS) as served:
         for follow in follows:
             _, client = served.connect(f"web.test:{server.port}")
             with client:
@@ -138,7 +138,7 @@ def test_what_comes_after_a_greeting_is_passed_on_as_it_is() -> None:
 
 def test_a_second_greeting_behind_what_was_said_too_early_is_judged() -> None:
     early = with_early_data(greeting("web.test"))
-    with Server(echo) as server, Served(_listed(server.port), hosts=HOSTS) as served:
+    with Server(echo) as server, ServedProxy(_listed(server.port), hosts=HOSTS) as served:
         _, client = served.connect(f"web.test:{server.port}")
         with client:
             client.sendall(early + b"\x17\3\3\0\5hello" + CHANGED + greeting("hidden.test"))
@@ -150,7 +150,7 @@ def test_a_name_that_is_denied_and_what_is_no_name_are_refused() -> None:
     with Server(echo) as server:
         allowed = [f"*.web.test:{server.port}", f"127.0.0.1:{server.port}"]
         hosts = {"a.web.test": ["127.0.0.1"]}
-        with Served(allowed, ["ads.web.test"], hosts=hosts) as served:
+        with ServedProxy(allowed, ["ads.web.test"], hosts=hosts) as served:
             for data in (greeting("ads.web.test"), greeting("b.web.test").replace(b"b.web.test", b"b.web\0test")):
                 _, client = served.connect(f"a.web.test:{server.port}")
                 with client:
@@ -163,7 +163,7 @@ def test_a_name_that_is_denied_and_what_is_no_name_are_refused() -> None:
 
 
 def test_an_address_that_is_listed_may_be_called_anything() -> None:
-    with Server(echo) as server, Served([f"127.0.0.1:{server.port}"]) as served:
+    with Server(echo) as server, ServedProxy([f"127.0.0.1:{server.port}"]) as served:
         _, client = served.connect(f"127.0.0.1:{server.port}")
         with client:
             data = greeting("anything.test")
@@ -177,7 +177,7 @@ def test_what_is_no_tls_and_a_server_that_speaks_first_are_waited_for_by_nobody(
         client.sendall(b"220 hello")
         echo(client)
 
-    with Server(first) as server, Served(_listed(server.port), hosts=HOSTS) as served:
+    with Server(first) as server, ServedProxy(_listed(server.port), hosts=HOSTS) as served:
         # the last but one is how MySQL's clients begin
         for data in (
             b"\x16\3",
@@ -196,9 +196,9 @@ def test_what_is_no_tls_and_a_server_that_speaks_first_are_waited_for_by_nobody(
         assert served.reports == []
 
 
-def test_a_real_handshake_ends_at_the_front() -> None:
+def test_a_real_handshake_ends_at_the_proxy() -> None:
     context = ssl.create_default_context()
-    with Server(echo) as server, Served(_listed(server.port), hosts=HOSTS) as served:
+    with Server(echo) as server, ServedProxy(_listed(server.port), hosts=HOSTS) as served:
         _, client = served.connect(f"web.test:{server.port}")
         with client, pytest.raises((ConnectionResetError, ssl.SSLError)):
             context.wrap_socket(client, server_hostname="hidden.test")

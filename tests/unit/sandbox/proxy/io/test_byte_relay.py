@@ -5,12 +5,12 @@ from __future__ import annotations
 import socket
 import threading
 
-from tests.support.fronts import SECONDS, Served, Server, all_of, echo, exactly, head_of
+from tests.support.served_proxy import SECONDS, ServedProxy, Server, all_of, echo, exactly, head_of
 
 
 def test_a_tunnel_moves_more_than_any_buffer_holds_both_ways_and_each_ends_by_itself() -> None:
     size = 1 << 24
-    with Server(echo) as server, Served([f"127.0.0.1:{server.port}"]) as served:
+    with Server(echo) as server, ServedProxy([f"127.0.0.1:{server.port}"]) as served:
         status, client = served.connect(f"127.0.0.1:{server.port}")
         assert status == 200
 
@@ -34,7 +34,7 @@ def test_many_are_served_side_by_side_while_one_does_not_read() -> None:
     with (
         Server(flood) as server,
         Server(echo) as other,
-        Served([f"127.0.0.1:{server.port}", f"127.0.0.1:{other.port}"]) as served,
+        ServedProxy([f"127.0.0.1:{server.port}", f"127.0.0.1:{other.port}"]) as served,
     ):
         _, slow = served.connect(f"127.0.0.1:{server.port}")
         there = f"127.0.0.1:{other.port}"

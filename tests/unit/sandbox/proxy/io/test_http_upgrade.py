@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.proxy.policy.policy import NOT_ALLOWED, Upstream
-from tests.support.fronts import Served, Server, all_of, exactly, head_of, page
 from tests.support.greetings import greeting
+from tests.support.served_proxy import ServedProxy, Server, all_of, exactly, head_of, page
 
 if TYPE_CHECKING:
     import socket
@@ -43,7 +43,7 @@ def accepts(client: socket.socket) -> None:
 
 
 def test_a_protocol_the_server_agreed_to_is_carried_both_ways_as_it_is() -> None:
-    with Server(accepts) as server, Served([f"127.0.0.1:{server.port}"]) as served, served.proxied() as client:
+    with Server(accepts) as server, ServedProxy([f"127.0.0.1:{server.port}"]) as served, served.proxied() as client:
         client.sendall(asking(f"127.0.0.1:{server.port}"))
         head = head_of(client)
         assert head.startswith(b"HTTP/1.1 101 ")
@@ -62,7 +62,7 @@ def test_a_protocol_the_server_agreed_to_is_carried_both_ways_as_it_is() -> None
 
 
 def test_what_is_sent_before_the_server_agreed_is_the_new_protocols_once_it_has() -> None:
-    with Server(accepts) as server, Served([f"127.0.0.1:{server.port}"]) as served, served.proxied() as client:
+    with Server(accepts) as server, ServedProxy([f"127.0.0.1:{server.port}"]) as served, served.proxied() as client:
         client.sendall(asking(f"127.0.0.1:{server.port}") + b"early")
         assert head_of(client).startswith(b"HTTP/1.1 101 ")
         assert exactly(client, 12) == b"\x81\x05helloearly"
@@ -81,7 +81,7 @@ def test_a_name_that_is_asked_for_over_tls_behind_a_switch_is_judged(*, early: b
 
     with Server(switches) as server:
         allowed = [f"web.test:{server.port}", f"127.0.0.1:{server.port}"]
-        with Served(allowed, hosts={"web.test": ["127.0.0.1"]}) as served, served.proxied() as client:
+        with ServedProxy(allowed, hosts={"web.test": ["127.0.0.1"]}) as served, served.proxied() as client:
             asks = asking(f"web.test:{server.port}", "Connection: Upgrade", "Upgrade: TLS/1.0")
             client.sendall(asks + (greeting("hidden.test") if early else b""))
             assert head_of(client).startswith(b"HTTP/1.1 101 ")
@@ -93,7 +93,7 @@ def test_a_name_that_is_asked_for_over_tls_behind_a_switch_is_judged(*, early: b
 
 
 def test_a_host_that_is_not_listed_is_asked_nothing() -> None:
-    with Server(accepts) as server, Served(["listed.test"]) as served, served.proxied() as client:
+    with Server(accepts) as server, ServedProxy(["listed.test"]) as served, served.proxied() as client:
         client.sendall(asking(f"127.0.0.1:{server.port}"))
         assert head_of(client).startswith(b"HTTP/1.1 403 ")
         assert served.reports == [(f"127.0.0.1:{server.port}", NOT_ALLOWED)]
@@ -102,7 +102,7 @@ def test_a_host_that_is_not_listed_is_asked_nothing() -> None:
 
 def test_where_the_server_does_not_agree_the_next_request_is_a_request() -> None:
     hidden = b"GET http://other.test/ HTTP/1.1\r\nHost: other.test\r\n\r\n"
-    with Server(page) as server, Served([f"127.0.0.1:{server.port}"]) as served, served.proxied() as client:
+    with Server(page) as server, ServedProxy([f"127.0.0.1:{server.port}"]) as served, served.proxied() as client:
         client.sendall(asking(f"127.0.0.1:{server.port}") + hidden)
         told = all_of(client)
         assert told.startswith(b"HTTP/1.1 200 ")
@@ -130,7 +130,11 @@ def test_a_server_is_not_asked_by_a_request_that_is_more_or_less_than_that(reque
         client.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhello")
         all_of(client)
 
-    with Server(agrees_unasked) as server, Served([f"127.0.0.1:{server.port}"]) as served, served.proxied() as client:
+    with (
+        Server(agrees_unasked) as server,
+        ServedProxy([f"127.0.0.1:{server.port}"]) as served,
+        served.proxied() as client,
+    ):
         client.sendall(request_head.replace(b"{}", b"127.0.0.1:%d" % server.port))
         told = all_of(client)
         # an agreement nobody asked for is no answer
@@ -151,7 +155,7 @@ def test_the_hosts_own_proxy_is_asked_for_a_tunnel() -> None:
 
     with Server(proxy) as server:
         upstream = Upstream(http="http://127.0.0.1:9", https=f"http://127.0.0.1:{server.port}")
-        with Served(["far.test"], upstream=upstream) as served, served.proxied() as client:
+        with ServedProxy(["far.test"], upstream=upstream) as served, served.proxied() as client:
             client.sendall(asking("far.test"))
             assert head_of(client).startswith(b"HTTP/1.1 101 ")
             assert exactly(client, 7) == b"\x81\x05hello"

@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from sandbox.proxy.io import getifaddrs, interfaces
-from tests.support.fronts import Served, all_of
+from tests.support.served_proxy import ServedProxy, all_of
 
 
 @pytest.mark.skipif(not hasattr(socket, "AF_NETLINK"), reason="nothing to compare with")
@@ -30,7 +30,7 @@ def test_nothing_is_dialled_while_this_machines_addresses_are_not_known() -> Non
     def unknown() -> frozenset[str]:
         raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
-    with Served(["db.test"], hosts={"db.test": ["192.0.2.1"]}, own=unknown) as served, served.proxied() as client:
+    with ServedProxy(["db.test"], hosts={"db.test": ["192.0.2.1"]}, own=unknown) as served, served.proxied() as client:
         client.sendall(b"CONNECT db.test:5432 HTTP/1.1\r\nHost: x\r\n\r\n")
         said = all_of(client)
     assert said.startswith(b"HTTP/1.1 502 ")

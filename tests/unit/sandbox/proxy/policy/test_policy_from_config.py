@@ -1,4 +1,4 @@
-"""What a task's front is told: its lists, the run's union, ports, sockets and the host's own proxies."""
+"""What a task's proxy is told: its lists, the run's union, ports, sockets and the host's own proxies."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_port_of_the_tasks_own_server_is_not_dialled_on_the_host() -> None:
 
 
 @pytest.mark.parametrize("denied", ["localhost:8000", "127.0.0.1", "[::1]:8000", "*", "*:8000"])
-def test_a_denied_port_is_not_dialled_past_the_front(denied: str) -> None:
+def test_a_denied_port_is_not_dialled_past_the_proxy(denied: str) -> None:
     assert host_ports(config(network=("localhost:8000",), deny_network=(denied,))) == ()
     assert host_ports(config(network=("localhost:8001",), deny_network=("localhost:8000", "x.test"))) == (8001,)
 

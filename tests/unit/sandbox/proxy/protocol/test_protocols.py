@@ -1,4 +1,4 @@
-"""The rooms of a front that are code fed bytes, and the judges that are code fed names."""
+"""The rooms of a proxy that are code fed bytes, and the judges that are code fed names."""
 
 from __future__ import annotations
 

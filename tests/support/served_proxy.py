@@ -1,4 +1,4 @@
-"""A front in a thread of this process, and servers it leads to, for tests that need no sandbox."""
+"""A proxy in a thread of this process, and servers it leads to, for tests that need no sandbox."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def _disguised(address: str, port: int, kind: int = socket.SOCK_STREAM) -> tuple
     return listener, real
 
 
-class Served:
-    """One front, while the block runs.
+class ServedProxy:
+    """One proxy, while the block runs.
 
     Attributes:
         reports: what was refused, in order.
-        stand_ins: the real port behind each address and port the front opened for a name.
-        failures: errors of the front's own.
+        stand_ins: the real port behind each address and port the proxy opened for a name.
+        failures: errors of the proxy's own.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Served:
         self.failures: list[Exception] = []
         self.stand_ins: dict[tuple[str, int], int] = {}
         self.loop = IdleLoop()
-        self.front = Proxy(
+        self.proxy = Proxy(
             self.loop,
             Policy(allow=tuple(allow), deny=tuple(deny), upstream=upstream or Upstream()),
             listen=self._listen,
@@ -81,10 +81,10 @@ class Served:
             listeners[port] = _disguised(LOOPBACK, port)
         datagrams, self.lookups = _disguised(LOOPBACK, DNS_PORT, socket.SOCK_DGRAM)
         self.http, self.socks, self.streamed_lookups = (real for _, real in listeners.values())
-        self.front.take([*(listener for listener, _ in listeners.values()), datagrams])
+        self.proxy.take([*(listener for listener, _ in listeners.values()), datagrams])
         self._stands.set()
         self.loop.run_forever()
-        self.front.close()
+        self.proxy.close()
         self.loop.close()
 
     def _listen(self, places: list[tuple[str, int]]) -> list[socket.socket]:

@@ -1,4 +1,4 @@
-"""A task against its own front, and against those of others: it reaches nothing more, hides nothing, hurts nobody."""
+"""A task against its own proxy, and against those of others: it reaches nothing more, hides nothing, hurts nobody."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from sandbox import Session
 from tests.redteam.conftest import Box, shown
 from tests.redteam.dialling import dial
-from tests.support.fronts import Server, page
+from tests.support.served_proxy import Server, page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,14 +89,14 @@ except ConnectionRefusedError: print("refused")
 
 
 @pytest.mark.parametrize(("victim", "later"), [(0, ""), (1, "ask('b.listed.test')"), (0, _DIAL), (1, _DIAL)])
-def test_a_task_that_lost_its_front_or_its_opener_is_no_pass_and_others_do_not_notice(
+def test_a_task_that_lost_its_proxy_or_its_opener_is_no_pass_and_others_do_not_notice(
     box: Box, victim: int, later: str
 ) -> None:
     with Session() as session, Server(page) as server:
         found: list[int] = []
 
         def act() -> None:
-            # the front, and its child, which opens listeners for it
+            # the proxy, and its child, which opens listeners for it
             found.extend(parts(session, "sandbox.linux.proxy.proxy_process"))
             kill(found[victim])
             until(lambda: gone(found[victim]))
@@ -111,20 +111,20 @@ def test_a_task_that_lost_its_front_or_its_opener_is_no_pass_and_others_do_not_n
         assert len(found) == 2, found
         assert result.stdout == b"ready\n" + (b"refused\n" if later == _DIAL else b""), shown(result)
         assert (result.exit_code != 0, result.trace) == (True, "partial"), shown(result)
-        assert "front" in result.trace_reason, shown(result)
+        assert "proxy" in result.trace_reason, shown(result)
         other = dial(box, f"print(connect('127.0.0.1:{server.port}'))", f"127.0.0.1:{server.port}", session=session)
         assert (other.exit_code, other.stdout) == (0, b"200\n"), shown(other)
         until(lambda: all(map(gone, found)))
 
 
-def test_a_killed_warden_takes_its_front_along(box: Box) -> None:
+def test_a_killed_warden_takes_its_proxy_along(box: Box) -> None:
     with Session() as session:
         left: list[int] = []
 
         def act() -> None:
             left.extend(parts(session, "sandbox.linux.proxy.proxy_process"))
-            front = min(left)
-            status = Path(f"/proc/{front}/status").read_text(encoding="utf-8")
+            proxy = min(left)
+            status = Path(f"/proc/{proxy}/status").read_text(encoding="utf-8")
             warden = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("PPid:"))
             kill(warden)
 
@@ -157,7 +157,7 @@ def test_many_refusals_are_each_told_once(box: Box) -> None:
     assert result.trace == "complete", shown(result)
 
 
-def test_names_run_out_before_descriptors_do_and_the_front_stays(box: Box) -> None:
+def test_names_run_out_before_descriptors_do_and_the_proxy_stays(box: Box) -> None:
     result = dial(
         box,
         "codes = [ask(f'n{i}.listed.test') for i in range(1005)]\n"
@@ -187,12 +187,12 @@ def test_who_a_client_says_it_is_changes_nothing(box: Box) -> None:
         assert [violation.target for violation in without.violations] == [listed]
 
 
-def test_nothing_of_the_front_is_in_the_tasks_reach(box: Box) -> None:
+def test_nothing_of_the_proxy_is_in_the_tasks_reach(box: Box) -> None:
     program = (
         "ask('a.listed.test')\n"
         "print(sorted(os.listdir('/proc/self/fd'))[:3], len(os.listdir('/proc/self/fd')))\n"
         "seen = [open(f'/proc/{p}/cmdline').read() for p in os.listdir('/proc') if p.isdecimal()]\n"
-        "print(any('fronting' in line for line in seen))\n"
+        "print(any('proxy_' 'process' in line for line in seen))\n"
         "s = socket.socket()\n"
         "for port in (22, 53, 80, 443):\n"
         "    try: s.bind(('127.64.0.1', port)); print('bound', port)\n"
@@ -230,7 +230,7 @@ def test_no_socket_of_the_tasks_own_leads_out(box: Box) -> None:
         assert {"169.254.169.254:80", "1.1.1.1:443"} <= {violation.target for violation in result.violations}
 
 
-def test_a_flood_of_ones_own_front_starves_neither_another_task_nor_ones_own_observer(box: Box) -> None:
+def test_a_flood_of_ones_own_proxy_starves_neither_another_task_nor_ones_own_observer(box: Box) -> None:
     flood = (
         "def dials():\n"
         "    while not os.path.exists('out/go'):\n"
