@@ -1,8 +1,8 @@
 """Classic BPF over `struct seccomp_data`: blocks of instructions that fit together, and their assembly.
 
-A block is a list of instructions that always ends in a return, so that blocks can be laid one after
-the other and reached by jumping forward; nothing falls out of one. Source: linux/filter.h,
-linux/seccomp.h.
+A block is a list of instructions in which every path ends in a return. Blocks can therefore be laid one after the
+other and reached by jumps forward, and none runs into the next. Sources: `include/uapi/linux/filter.h`,
+`include/uapi/linux/seccomp.h`, `Documentation/userspace-api/seccomp_filter.rst`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOTIFY = 0x7FC00000
 TRACE = 0x7FF00000
 ERRNO = 0x00050000
 
-NUMBER = 0  # offsets in struct seccomp_data
+NUMBER = 0  # the offsets of fields in struct seccomp_data
 ARCH = 4
 ARGUMENTS = 16
 
@@ -31,7 +31,7 @@ _SHORT = 255
 
 
 class Instruction(NamedTuple):
-    """`struct sock_filter`; the jumps count instructions from the next one."""
+    """A `struct sock_filter`; its jumps count instructions from the next one."""
 
     code: int
     jt: int
@@ -43,7 +43,7 @@ Block = list[Instruction]
 
 
 def returns(verdict: int) -> Block:
-    """Answer at once."""
+    """A block that gives a verdict at once."""
     return [Instruction(RETURN, 0, 0, verdict)]
 
 
@@ -53,17 +53,17 @@ def refuse(errno: int) -> int:
 
 
 def load_low(argument: int) -> Instruction:
-    """The low 32 bits of an argument: all that the kernel looks at where it takes an `int`."""
+    """The load of an argument's low 32 bits, all that the kernel looks at where it takes an `int`."""
     return Instruction(LOAD, 0, 0, ARGUMENTS + 8 * argument)
 
 
 def load_high(argument: int) -> Instruction:
-    """The high 32 bits of an argument."""
+    """The load of an argument's high 32 bits."""
     return Instruction(LOAD, 0, 0, ARGUMENTS + 8 * argument + 4)
 
 
 def if_any_set(argument: int, then: int, otherwise: int) -> Block:
-    """`then` when a 64-bit argument, such as a pointer, is anything but 0."""
+    """A block that gives `then` where a 64-bit argument, such as a pointer, is anything but 0."""
     return [
         load_low(argument),
         Instruction(JUMP_EQUAL, 0, 2, 0),
@@ -75,21 +75,23 @@ def if_any_set(argument: int, then: int, otherwise: int) -> Block:
 
 
 def if_any_bit(argument: int, bits: int, then: int, otherwise: int) -> Block:
-    """`then` when the argument has any of the bits."""
+    """A block that gives `then` where the low 32 bits of an argument have any of `bits`."""
     return [load_low(argument), Instruction(JUMP_SET, 0, 1, bits), *returns(then), *returns(otherwise)]
 
 
 def if_one_of(argument: int, values: tuple[int, ...], then: int, otherwise: int) -> Block:
-    """`then` when the argument's low 32 bits equal one of at most 200 values."""
+    """A block that gives `then` where the low 32 bits of an argument equal one of at most 200 values."""
     last = len(values) - 1
     tests = [Instruction(JUMP_EQUAL, last - i, 0 if i < last else 1, value) for i, value in enumerate(values)]
     return [load_low(argument), *tests, *returns(then), *returns(otherwise)]
 
 
 def select(entries: list[tuple[int, Block]], otherwise: int) -> Block:
-    """The block of the entry that equals the accumulator, by binary search; else `otherwise`.
+    """A block that finds the accumulator among entries by binary search and goes on in the entry's block.
 
-    Entries are sorted by number and distinct.
+    Args:
+        entries: numbers and their blocks, sorted by number, each number once.
+        otherwise: the verdict where no entry has the number.
     """
     if not entries:
         return returns(otherwise)
@@ -102,17 +104,17 @@ def select(entries: list[tuple[int, Block]], otherwise: int) -> Block:
 
 
 def _skip(code: int, k: int, length: int) -> Block:
-    """Jump over `length` instructions when the test holds; a conditional jump reaches 255, JA any."""
+    """A jump over `length` instructions where the test holds; a conditional jump reaches 255, JA any number."""
     if length <= _SHORT:
         return [Instruction(code, length, 0, k)]
     return [Instruction(code, 0, 1, k), Instruction(JUMP, 0, 0, length)]
 
 
 def assemble(block: Block) -> bytes:
-    """The program as `struct sock_filter[]`, little endian, 8 bytes each.
+    """The program as `struct sock_filter[]`: little endian, 8 bytes an instruction.
 
     Raises:
-        ValueError: more than 4096 instructions, which the kernel refuses.
+        ValueError: the program has more than 4096 instructions (BPF_MAXINSNS), which the kernel refuses.
     """
     if not 0 < len(block) <= MAX_INSTRUCTIONS:
         raise ValueError(f"a filter of {len(block)} instructions, the kernel takes 1 to {MAX_INSTRUCTIONS}")

@@ -1,4 +1,4 @@
-"""EFFECT: waits for descriptors, and calls whoever watches each."""
+"""EFFECT: poll(2) over descriptors, each with a handler that is called when it is ready."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ class DescriptorPoll:
         self._resting: dict[int, float] = {}
 
     def watch(self, descriptor: int, handler: Callable[[int], object]) -> None:
-        """Have `handler` called with the poll's event whenever there is something to read."""
+        """Call `handler` with the poll's event whenever there is something to read."""
         self._handlers[descriptor] = handler
         self._poll.register(descriptor, select.POLLIN)
 
     def unwatch(self, descriptor: int) -> None:
-        """No longer, if it was; before the descriptor is closed."""
+        """Forget a descriptor before it is closed; one that is not watched is passed over."""
         self._resting.pop(descriptor, None)
         if self._handlers.pop(descriptor, None) is not None:
             self._poll.unregister(descriptor)
 
     def rest(self, descriptor: int, seconds: float) -> None:
-        """Look at it again after a while: what is written in many small pieces is then taken in few.
+        """Read a descriptor again after a while, so that many small writes to it are taken in few reads.
 
-        Its other end being closed is told all the same.
+        A closed other end is told before that.
         """
         self._poll.modify(descriptor, 0)
         self._resting[descriptor] = time.monotonic() + seconds
 
     def wait(self, seconds: float | None) -> bool:
-        """Call the handlers of what there is, waiting for it; false when nothing came in time or some rest ended."""
+        """Wait, and call the handlers of what is ready; false when nothing came in time or some rest ended."""
         timeout = None if seconds is None else seconds * 1000
         if self._resting:
             timeout = self._rouse(timeout)

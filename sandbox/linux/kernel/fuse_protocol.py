@@ -1,7 +1,7 @@
-"""The FUSE kernel protocol (linux/fuse.h, 7.31 and later): requests from bytes, replies to bytes.
+"""The FUSE kernel protocol: requests from bytes, replies to bytes. Pure.
 
-No descriptor is read or written here. A request is one NamedTuple whatever its operation: its names,
-and the integers of its body in the order of the kernel's struct (`BODIES`).
+Source: `include/uapi/linux/fuse.h`, protocol 7.31 and later. A request is one NamedTuple whatever its operation: its
+names, and the integers of its body in the order of the kernel's struct (`BODIES`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class MalformedFuseRequest(ValueError):
 
 
 class Op(IntEnum):
-    """What the kernel asks for; a number not listed stays an integer."""
+    """Operations the kernel asks for; a number that is not listed stays an integer."""
 
     LOOKUP = 1
     FORGET = 2
@@ -81,12 +81,12 @@ class Op(IntEnum):
     STATX = 52
 
 
-#: The kernel expects no answer to these.
+#: Operations that the kernel expects no answer to.
 SILENT = frozenset({Op.FORGET, Op.BATCH_FORGET, Op.INTERRUPT, Op.NOTIFY_REPLY})
 
 
 class InitFlag(IntEnum):
-    """Bits of the handshake this project uses."""
+    """Bits of the handshake that this project asks for, or declines on purpose."""
 
     ASYNC_READ = 1 << 0
     ATOMIC_O_TRUNC = 1 << 3
@@ -112,7 +112,7 @@ _SYNC = _body("QII")  # fh, flags, padding
 _LOCK = _body("QQQQIIII")  # fh, owner, start, end, type, pid, flags, padding
 _NODE = _body("4I", 1)
 
-#: Body of each operation: integers, how many names follow them, whether data follows those.
+#: The body of each operation: its integers, how many names follow them, whether data follows those.
 BODIES: dict[int, tuple[struct.Struct, int, bool]] = {
     Op.LOOKUP: _body("", 1),
     Op.FORGET: _body("Q"),  # nlookup
@@ -166,16 +166,16 @@ BODIES: dict[int, tuple[struct.Struct, int, bool]] = {
 
 
 class FuseRequest(NamedTuple):
-    """One request.
+    """A request of the kernel's.
 
     Attributes:
-        op: an `Op`, or the bare number of an operation not known here (then nothing of its body is decoded).
+        op: an `Op`, or the bare number of an operation not known here, of whose body nothing is decoded.
         unique: what the reply must carry.
-        node: the inode it is about.
+        node: the inode the request is about.
         pid: the caller, as the server's pid namespace numbers it; 0 for the kernel itself.
-        fields: the integers of the body (`BODIES`); for a BATCH_FORGET node, count, node, count, ...
+        fields: the integers of the body (`BODIES`); node, count, node, count, ... for a BATCH_FORGET.
         names: the names of the body, bytes that are no UTF-8 as surrogates.
-        data: what follows, where the operation carries data; that of a WRITE is part of what was parsed, not a copy.
+        data: the bytes after names and integers; those of a WRITE are a part of the parsed buffer, not a copy.
     """
 
     op: int
@@ -190,10 +190,10 @@ class FuseRequest(NamedTuple):
 
 
 def parse(raw: bytes | memoryview) -> FuseRequest:
-    """One request as read from the device.
+    """A request as it is read from `/dev/fuse`.
 
     Raises:
-        Malformed: too short for its header, its length or its body, or a name without an end.
+        MalformedFuseRequest: the bytes are too few for the header, the stated length or the body, or a name has no end.
     """
     if len(raw) < HEADER_SIZE:
         raise MalformedFuseRequest(f"a request of {len(raw)} bytes, at least {HEADER_SIZE} expected")
@@ -243,9 +243,15 @@ def error(unique: int, errno: int) -> bytes:
 
 
 def init_out(request: FuseRequest, *, want: int, max_write: int, max_background: int = 64) -> bytes:
-    """`fuse_init_out` for an INIT: of `want` only what the kernel offers; sizes in bytes.
+    """A `fuse_init_out` that answers INIT.
 
-    A kernel of a later major version asks again after this answer, with ours.
+    A kernel of a later major version asks again after this answer, with our version.
+
+    Args:
+        request: the INIT, which says what the kernel offers.
+        want: the `InitFlag` bits to accept where the kernel offers them.
+        max_write: bytes of the largest WRITE.
+        max_background: requests the kernel may have under way by itself, such as readahead.
     """
     _, _, readahead, offered = request.fields
     pages = max(1, -(-max_write // 4096))
@@ -277,9 +283,9 @@ def attr(
     blocks: int = -1,
     block_size: int = 4096,
 ) -> bytes:
-    """`fuse_attr`: owner is uid and gid, times are atime, mtime and ctime in nanoseconds.
+    """A `fuse_attr`; owner is uid and gid, times are atime, mtime and ctime in nanoseconds.
 
-    Blocks are of 512 bytes; as many as the size needs unless they are told.
+    Blocks count 512 bytes; without `blocks` they are as many as the size needs.
     """
     seconds = [t // 1_000_000_000 & (1 << 64) - 1 for t in times]
     rest = [t % 1_000_000_000 for t in times]
@@ -297,68 +303,71 @@ ENTRY_SIZE = 40 + ATTR_SIZE
 
 
 def entry_out(node: int, attributes: bytes, *, entry_valid: int, attr_valid: int) -> bytes:
-    """`fuse_entry_out`: a name that exists; validities in seconds."""
+    """A `fuse_entry_out` for a name that exists; validities in seconds."""
     return _ENTRY.pack(node, 0, entry_valid, attr_valid, 0, 0) + attributes
 
 
 def negative_entry(valid: int) -> bytes:
-    """`fuse_entry_out` for a name that does not exist, which the kernel may remember for `valid` seconds."""
+    """A `fuse_entry_out` for a name that does not exist, which the kernel may remember for `valid` seconds."""
     return struct.pack("<4QII", 0, 0, valid, 0, 0, 0) + bytes(ATTR_SIZE)
 
 
 def attr_out(attributes: bytes, *, valid: int) -> bytes:
-    """`fuse_attr_out`."""
+    """A `fuse_attr_out`; `valid` in seconds."""
     return struct.pack("<QII", valid, 0, 0) + attributes
 
 
 def open_out(handle: int = 0, flags: int = 0) -> bytes:
-    """`fuse_open_out`."""
+    """A `fuse_open_out`."""
     return struct.pack("<QII", handle, flags, 0)
 
 
 def write_out(size: int) -> bytes:
-    """`fuse_write_out`: bytes written."""
+    """A `fuse_write_out`: how many bytes were written."""
     return struct.pack("<II", size, 0)
 
 
 def xattr_size_out(size: int) -> bytes:
-    """`fuse_getxattr_out`: how large a buffer the value needs."""
+    """A `fuse_getxattr_out`: how many bytes the value has."""
     return struct.pack("<II", size, 0)
 
 
-#: `fuse_entry_out` before an entry of a READDIRPLUS about which nothing is told.
+#: The `fuse_entry_out` of a READDIRPLUS entry whose attributes are not told.
 NO_ENTRY = bytes(ENTRY_SIZE)
 
 
 def lseek_out(offset: int) -> bytes:
-    """`fuse_lseek_out`."""
+    """A `fuse_lseek_out`."""
     return struct.pack("<Q", offset)
 
 
 def statfs_out(
     *, blocks: int = 0, free: int = 0, available: int = 0, files: int = 0, files_free: int = 0, size: int = 4096
 ) -> bytes:
-    """`fuse_statfs_out`: counts in blocks of `size` bytes."""
+    """A `fuse_statfs_out`; counts are in blocks of `size` bytes."""
     return struct.pack("<5Q4I6I", blocks, free, available, files, files_free, size, 255, size, 0, *(0,) * 6)
 
 
 def readlink_out(target: str) -> bytes:
-    """What a link points at."""
+    """A READLINK's answer: the target of a link."""
     return os.fsencode(target)
 
 
 def dirent(ino: int, name: str, kind: int, next_offset: int) -> bytes:
-    """One entry of a directory, padded; `next_offset` is where reading goes on."""
+    """A `fuse_dirent`, padded; `next_offset` is where reading goes on."""
     raw = os.fsencode(name)
     entry = _DIRENT.pack(ino, next_offset, len(raw), kind) + raw
     return entry + bytes(-len(entry) % 8)
 
 
 def dirents(entries: list[tuple[int, str, int]], offset: int, size: int) -> bytes:
-    """The part of a directory from `offset` on that fits in `size` bytes.
+    """The entries of a directory from `offset` on that fit in `size` bytes.
 
-    An entry is inode, name and kind (the file type bits of a mode, shifted right by 12); an offset is
-    an index into `entries`, so those must not change while a directory is open.
+    Args:
+        entries: inode, name and kind (the file type bits of a mode, shifted right by 12) of each; they must not change
+            while a directory is open, since an offset is an index into them.
+        offset: the index of the first entry wanted.
+        size: bytes the kernel has room for.
     """
     out: list[bytes] = []
     used = 0

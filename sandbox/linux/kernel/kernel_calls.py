@@ -1,6 +1,6 @@
-"""EFFECT: the kernel calls Python has no name for; each raises `OSError` with what it was about.
+"""EFFECT: system calls that Python has no name for; each raises `OSError` that names its subject.
 
-The new mount calls have one number on every architecture (they were added after the tables were unified).
+Calls numbered from 424 on have one number on every architecture (`include/uapi/asm-generic/unistd.h`, Linux 5.1).
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ _PR_CAP_AMBIENT_CLEAR_ALL = 4
 
 _SECCOMP_SET_MODE_FILTER = 1
 _FLAG_NEW_LISTENER = 8
-# without it a signal restarts the notified call for ever: Go preempts its threads with one (Linux 5.19)
+# a signal would otherwise restart the notified call again and again, and Go preempts its threads with one
+# (Linux 5.19; SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV in Documentation/userspace-api/seccomp_filter.rst)
 _FLAG_WAIT_KILLABLE_RECV = 32
 
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -88,24 +89,24 @@ def _syscall(what: str, number: int, *arguments: int | bytes | None) -> int:
 
 
 def setns(fd: int, kind: str) -> None:
-    """Enter the namespace `fd` names, which must be of `kind`."""
+    """Enter the namespace that `fd` names, which must be of `kind`."""
     _checked(int(_libc.setns(fd, CLONE_NEW[kind])), f"entering the {kind} namespace")
 
 
 def unshare(kind: str) -> None:
-    """Make a new namespace of `kind`; a pid namespace is for the children alone."""
+    """Make a new namespace of `kind`; a new pid namespace holds the children alone (pid_namespaces(7))."""
     _checked(int(_libc.unshare(CLONE_NEW[kind])), f"making a {kind} namespace")
 
 
 def enter_new_user_namespace(proc: int) -> None:
-    """Make a user namespace below this one, with this process's user and group alone, and be in it.
+    """Make a user namespace below this one that maps this process's user and group alone, and enter it.
 
     Args:
         proc: a mount of `/proc` that may be written to.
     """
     user, group = os.getuid(), os.getgid()
     unshare("user")
-    # its own files in /proc are another's otherwise
+    # an undumpable process's files in /proc belong to root (proc(5), /proc/pid)
     permit_attaching()
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
         file = os.open(f"self/{name}", os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
@@ -116,21 +117,21 @@ def enter_new_user_namespace(proc: int) -> None:
 
 
 def owning_user_namespace(fd: int) -> int:
-    """A descriptor of the user namespace that owns the namespace `fd` names."""
+    """A descriptor of the user namespace that owns the namespace `fd` names (ioctl_ns(2))."""
     return fcntl.ioctl(fd, NS_GET_USERNS)
 
 
 def open_beneath(directory: int, path: str, flags: int) -> int:
-    """Open `path` below `directory` and follow no link anywhere on the way.
+    """Open `path` below `directory`, following no link anywhere on the way (openat2(2)).
 
-    An empty or `.` path is the directory itself.
+    An empty path and `.` mean the directory itself.
     """
     how = struct.pack("<QQQ", flags | os.O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_BENEATH)
     return _syscall(path, _SYS_OPENAT2, directory, os.fsencode(path or "."), how, len(how))
 
 
 def rename(source: int, old: str, target: int, new: str, flags: int) -> None:
-    """renameat2(2): between two directories; `flags` of linux/fs.h."""
+    """Rename between two directories (renameat2(2)); `flags` are RENAME_* of linux/fs.h."""
     arguments = (source, os.fsencode(old), target, os.fsencode(new), ctypes.c_uint(flags))
     _checked(int(_libc.renameat2(*arguments)), old)
 
@@ -139,7 +140,7 @@ _listing = ctypes.create_string_buffer(1 << 14)
 
 
 def read_names(directory: int, count: int) -> None:
-    """Have the kernel read at least `count` names of a directory, where it has as many."""
+    """Have the kernel read at least `count` names of a directory, or all of them (getdents64(2))."""
     while count > 0:
         size = _checked(int(_libc.getdents64(directory, _listing, len(_listing))), "reading a directory")
         if not size:
@@ -155,13 +156,19 @@ UTIME_OMIT = (1 << 30) - 2
 
 
 def set_times(fd: int, access: tuple[int, int], modification: tuple[int, int]) -> None:
-    """utimensat(2) on what `fd` is itself; seconds and nanoseconds, or `UTIME_NOW`, `UTIME_OMIT` as the latter."""
+    """Set the times of what `fd` itself names (utimensat(2)).
+
+    Args:
+        fd: any descriptor, O_PATH included.
+        access: seconds and nanoseconds; `UTIME_NOW` or `UTIME_OMIT` may stand for the nanoseconds.
+        modification: likewise.
+    """
     times = struct.pack("@4l", *access, *modification)
     _checked(int(_libc.utimensat(fd, b"", times, AT_EMPTY_PATH)), "setting times")
 
 
 def allocate(fd: int, mode: int, offset: int, length: int) -> None:
-    """fallocate(2), with its mode."""
+    """Allocate or free a part of a file (fallocate(2)); offset and length in bytes."""
     arguments = (fd, mode, ctypes.c_int64(offset), ctypes.c_int64(length))
     _checked(int(_libc.fallocate64(*arguments)), "allocating")
 
@@ -171,7 +178,7 @@ _FILE_CAPABILITIES = sum(1 << number for number in (0, 1, 2, 3, 4, 9, 24, 27, 28
 
 
 def drop_file_capabilities() -> None:
-    """From now on this thread, and those it starts, may do with files what its user may, root or not."""
+    """Leave to this thread, and those it starts, the rights over files that its user has, even where that is root."""
     header = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
     sets = ctypes.create_string_buffer(24)
     _checked(int(_libc.capget(header, sets)), "reading capabilities")
@@ -181,13 +188,13 @@ def drop_file_capabilities() -> None:
 
 
 def clone_tree(fd: int, path: str = "") -> int:
-    """A detached copy of the mounts at `path` below `fd`, with everything mounted under it."""
+    """A detached copy of the mounts at `path` below `fd`, with everything mounted under it (open_tree(2))."""
     flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | (0 if path else AT_EMPTY_PATH)
     return _syscall(path or "a copy of a mount", _SYS_OPEN_TREE, fd, os.fsencode(path), flags)
 
 
 def clone_name(directory: int, name: str, *, recursive: bool) -> int:
-    """As `clone_tree`, of one name directly in `directory`; of a link itself, never of its target."""
+    """A detached copy of the mount at one name of `directory`; at a link, of the link itself."""
     flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT
     flags |= AT_RECURSIVE if recursive else 0
     result = int(_libc.syscall(_SYS_OPEN_TREE, directory, os.fsencode(name), flags))
@@ -197,25 +204,25 @@ def clone_name(directory: int, name: str, *, recursive: bool) -> int:
 def set_mount_attributes(
     fd: int, path: str, *, add: int = 0, remove: int = 0, propagation: int = 0, recursive: bool = True
 ) -> None:
-    """Change the attributes of a mount, and of every mount below it unless told otherwise, all or none (Linux 5.12)."""
+    """Change attributes of a mount, and of all mounts below it unless told otherwise (mount_setattr(2), Linux 5.12)."""
     attributes = struct.pack("<QQQQ", add, remove, propagation, 0)
     flags = (AT_RECURSIVE if recursive else 0) | (0 if path else AT_EMPTY_PATH)
     _syscall(path or "a mount", _SYS_MOUNT_SETATTR, fd, os.fsencode(path), flags, attributes, len(attributes))
 
 
 def attach_mount_in(tree: int, directory: int, name: str) -> None:
-    """Put the detached mount `tree` at a name directly in `directory`; a link is not followed."""
+    """Attach the detached mount `tree` at one name of `directory`; a link there is not followed (move_mount(2))."""
     result = int(_libc.syscall(_SYS_MOVE_MOUNT, tree, b"", directory, os.fsencode(name), MOVE_MOUNT_F_EMPTY_PATH))
     _checked(result, name)
 
 
 def attach_mount_at(tree: int, path: str) -> None:
-    """Put the detached mount `tree` at the absolute `path`."""
+    """Attach the detached mount `tree` at the absolute `path`."""
     _syscall(path, _SYS_MOVE_MOUNT, tree, b"", AT_FDCWD, os.fsencode(path), MOVE_MOUNT_F_EMPTY_PATH)
 
 
 def new_mount(kind: str, options: dict[str, str]) -> int:
-    """A detached mount of a file system `kind`; nosuid, nodev."""
+    """A detached mount of a new file system of `kind`: nosuid, nodev (fsopen(2), fsmount(2))."""
     context = _syscall(f"a {kind} file system", _SYS_FSOPEN, kind.encode(), 1)
     try:
         for key, value in options.items():
@@ -229,12 +236,12 @@ def new_mount(kind: str, options: dict[str, str]) -> int:
 
 
 def mount_proc() -> None:
-    """A fresh `/proc` of the caller's pid namespace; nosuid, nodev, noexec."""
+    """Mount a fresh `/proc` of the caller's pid namespace: nosuid, nodev, noexec."""
     _checked(int(_libc.mount(b"proc", b"/proc", b"proc", 2 | 4 | 8, None)), "mounting /proc")
 
 
 def become_root(path: str) -> None:
-    """Have the mount at `path` be the root, and take the old one away with everything on it."""
+    """Make the mount at `path` the root, and take the old root away with everything on it (pivot_root(2))."""
     os.chdir(path)
     _checked(int(_libc.pivot_root(b".", b".")), f"making {path} the root")
     detach(".")
@@ -242,50 +249,50 @@ def become_root(path: str) -> None:
 
 
 def detach(path: str) -> None:
-    """Take a mount away lazily (MNT_DETACH), whatever still uses it."""
+    """Take a mount away lazily, whatever still uses it (umount2(2), MNT_DETACH)."""
     _checked(int(_libc.umount2(os.fsencode(path), 2)), path)
 
 
 def become_subreaper() -> None:
-    """Orphans below this process become its own children."""
+    """Have orphans below this process become its own children (PR_SET_CHILD_SUBREAPER in prctl(2))."""
     _checked(int(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)), "becoming a subreaper")
 
 
 def die_with_parent(signal: int) -> None:
-    """Have `signal` sent to this process when the thread that forked it ends."""
+    """Have `signal` sent to this process when the thread that forked it ends (PR_SET_PDEATHSIG in prctl(2))."""
     _checked(int(_libc.prctl(_PR_SET_PDEATHSIG, signal, 0, 0, 0)), "setting the parent-death signal")
 
 
 def forbid_attaching() -> None:
-    """No process without privilege may read or trace this one; execve undoes it."""
+    """Keep processes without privilege from reading and tracing this one until it executes (PR_SET_DUMPABLE)."""
     _checked(int(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)), "becoming undumpable")
 
 
 def permit_attaching() -> None:
-    """As every ordinary program: a process of the same user may read and trace this one."""
+    """Let processes of the same user read and trace this one, as they may any ordinary program."""
     _checked(int(_libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)), "becoming dumpable")
 
 
 def permit_tracing() -> None:
-    """As `permit_attaching`, and Yama (ptrace_scope 1) keeps no process of the same user from it."""
+    """Let processes of the same user trace this one where Yama asks for a relation, too (ptrace(2), ptrace_scope 1)."""
     permit_attaching()
-    # EINVAL without Yama, which is not needed then
+    # EINVAL comes from a kernel without Yama, which asks for no relation
     _libc.prctl(_PR_SET_PTRACER, ctypes.c_ulong(_PR_SET_PTRACER_ANY), 0, 0, 0)
 
 
-#: SYS_PTRACE, which Yama and undumpable processes ask of a tracer.
+#: CAP_SYS_PTRACE, which Yama and undumpable processes ask of a tracer.
 TRACING = 19
 
 
 @functools.cache
 def last_capability() -> int:
-    """The highest capability this kernel knows."""
+    """The number of the highest capability this kernel knows (capabilities(7))."""
     with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as file:
         return int(file.read())
 
 
 def drop_every_capability(*, but: int | None = None) -> None:
-    """Empty the bounding, ambient, permitted, effective and inheritable sets, `but` one that outlives an execve."""
+    """Empty all five sets of capabilities, `but` for one that is to outlive an execve."""
     for capability in range(last_capability() + 1):
         if capability != but:
             _checked(int(_libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)), "dropping a capability")
@@ -299,23 +306,23 @@ def drop_every_capability(*, but: int | None = None) -> None:
 
 
 def pass_on_no_capability() -> None:
-    """Programs this process executes get none of its capabilities, unless it is root's."""
+    """Keep programs this process executes from getting its capabilities, unless it is root's."""
     _checked(int(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)), "clearing ambient capabilities")
 
 
 def give_up_privileges() -> None:
-    """From now on this process may do what any other of its user may, and gains nothing by executing a program."""
+    """Take from this process every right its user's other programs lack, and any gained by executing (prctl(2))."""
     _checked(int(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)), "setting no_new_privs")
     header = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
     _checked(int(_libc.capset(header, bytes(24))), "dropping capabilities")
 
 
 def install_filter(program: bytes, *, listener: bool) -> int:
-    """Filter this thread and all it starts; sets no_new_privs.
+    """Install a filter for this thread and all it starts; sets no_new_privs (seccomp(2)).
 
     Args:
-        program: cBPF instructions of eight bytes each.
-        listener: whether `SECCOMP_RET_USER_NOTIF` is used.
+        program: classic BPF instructions of eight bytes each.
+        listener: whether the filter uses `SECCOMP_RET_USER_NOTIF`.
 
     Returns:
         The listener's descriptor, or -1 without one.

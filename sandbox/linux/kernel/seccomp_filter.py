@@ -1,9 +1,9 @@
-"""The one seccomp program of a task: what is refused, what stops for the observer, all else runs.
+"""The seccomp filter of a task: calls that are refused and calls that stop for the observer; all others run.
 
-Nothing is hidden by it that a mount or a namespace does not hide already, except what only a filter
-can refuse: typing into the terminal, io_uring (its operations never pass a filter), key rings, and the
-families of sockets that no network namespace holds. Of those AF_UNIX works where calls stop for the
-warden, which makes its connections (see `dials`).
+A filter refuses here what neither a mount nor a namespace takes away: input typed into a terminal (TIOCSTI,
+CVE-2017-5226; TIOCLINUX, CVE-2023-28100), io_uring, whose operations pass no filter, key rings, which are the user's
+(keyrings(7)), and the families of sockets that no network namespace holds. AF_UNIX is one of those. It works where
+calls stop for the warden, which makes the connections (`sandbox.linux.connect`).
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ ENOSYS = 38
 EAFNOSUPPORT = 97
 
 AF_UNIX = 1
-#: AF_INET, AF_INET6 and AF_NETLINK, which end at the network namespace, and AF_PACKET, for which a task lacks the
-#: capability. The others (vsock, Bluetooth, the kernel's ciphers, ...) are as in a kernel without them.
+#: AF_INET, AF_INET6 and AF_NETLINK end at the network namespace, and for AF_PACKET a task lacks the capability. Any
+#: other family (vsock, Bluetooth, the kernel's ciphers, ...) answers as in a kernel without it.
 CONFINED = (2, 10, 16, 17)
-#: Set in SOCK_DGRAM and SOCK_RAW (which AF_UNIX takes for the same), not in SOCK_STREAM or SOCK_SEQPACKET.
+#: A bit of SOCK_DGRAM and SOCK_RAW, which AF_UNIX takes for the same (`net/unix/af_unix.c`), and of no other kind.
 DATAGRAM = 2
 TIOCSTI = 0x5412
 TIOCLINUX = 0x541C
 
-#: CLONE_NEW* but for time, which only unshare takes: in clone that bit belongs to the exit signal.
+#: Every CLONE_NEW* but CLONE_NEWTIME: in clone(2) that bit belongs to the exit signal (`linux/sched.h`, CSIGNAL).
 CLONE_NAMESPACES = 0x7E020000
 UNSHARE_NAMESPACES = CLONE_NAMESPACES | 0x80
 
-#: Refused whatever the arguments.
+#: Calls that are refused whatever their arguments, and the errno of each.
 REFUSED: dict[str, int] = {
-    # a libc falls back where these do not exist: to clone, whose flags can be read here, and to plain calls
+    # ENOSYS makes a libc fall back: to clone(2), whose flags a filter can read (CVE-2021-41133), and to plain calls
     "clone3": ENOSYS,
     "io_uring_setup": ENOSYS,
     "io_uring_enter": ENOSYS,
@@ -47,7 +47,7 @@ REFUSED: dict[str, int] = {
             "mount",
             "umount2",
             "pivot_root",
-            # a task holds no capability for it; refused here too so that no later grant of one opens it
+            # a task holds no capability for chroot; the refusal stays where one is granted
             "chroot",
             "open_tree",
             "open_tree_attr",
@@ -92,7 +92,7 @@ REFUSED: dict[str, int] = {
 
 
 def conditions(unix_sockets: UnixSockets) -> dict[str, bpf.Block]:
-    """Calls whose arguments decide; the same for every architecture."""
+    """Calls that their arguments decide about; the same for every architecture."""
     eperm, allow = bpf.refuse(EPERM), bpf.ALLOW
     if unix_sockets == "refused":
         of_unix, datagrams = bpf.returns(eperm), eperm
@@ -102,7 +102,7 @@ def conditions(unix_sockets: UnixSockets) -> dict[str, bpf.Block]:
         of_unix, datagrams = bpf.returns(allow), allow
     others = bpf.if_one_of(0, CONFINED, allow, bpf.refuse(EAFNOSUPPORT))
     sockets = [bpf.load_low(0), bpf.Instruction(bpf.JUMP_EQUAL, 0, len(of_unix), AF_UNIX), *of_unix, *others]
-    # one of a pair of datagram sockets can be turned to any listening address; a stream's peer stays what it is
+    # a datagram socket of a pair can be connected to any listening address; a stream socket keeps its peer (unix(7))
     pairs = bpf.if_any_bit(1, DATAGRAM, datagrams, allow)
     return {
         "ioctl": bpf.if_one_of(1, (TIOCSTI, TIOCLINUX), eperm, allow),
@@ -129,9 +129,9 @@ def dialled() -> dict[str, bpf.Block]:
     """Calls that the warden makes for the task."""
     return {
         "connect": bpf.returns(bpf.NOTIFY),
-        # a program's plain `send` is this call without an address
+        # send(3) of a connected socket is this call without an address
         "sendto": bpf.if_any_set(4, bpf.NOTIFY, bpf.ALLOW),
-        # where these are sent lies in memory, which no filter sees
+        # the addresses of these lie in memory, which no filter sees
         "sendmsg": bpf.returns(bpf.NOTIFY),
         "sendmmsg": bpf.returns(bpf.NOTIFY),
     }
@@ -141,12 +141,12 @@ def program(arch: Architecture, *, notify: Notify, unix_sockets: UnixSockets) ->
     """The task's filter as `struct sock_filter[]` (8 bytes an instruction, little endian).
 
     Args:
-        arch: the machine's own convention; any other (i386, x32, 32-bit arm) answers ENOSYS, as a
-            kernel built without it would.
+        arch: the machine's own convention; calls of any other (i386, x32, 32-bit arm) answer ENOSYS, as of a kernel
+                built without it.
         notify: which calls stop for the observer; `writes` where the mask sees the reads.
-        unix_sockets: `refused` where connecting cannot be mediated (a socketpair that nothing else can be reached
-            through stays possible), `mediated` where the warden makes the task's connections, `free` for a task
-            that may reach any.
+        unix_sockets: `refused` where nobody makes connections for the task (a socketpair stays possible, through which
+                nothing else is reached), `mediated` where the warden makes them, `free` for a task that may reach any
+                socket.
     """
     blocks = {
         **{name: bpf.returns(bpf.refuse(errno)) for name, errno in REFUSED.items()},
@@ -158,7 +158,7 @@ def program(arch: Architecture, *, notify: Notify, unix_sockets: UnixSockets) ->
 
 
 def assembled(arch: Architecture, blocks: dict[str, bpf.Block]) -> bytes:
-    """A filter with a block for each call it knows, by name; what it does not know runs."""
+    """A filter with a block for each named call that the architecture has; a call without a block runs."""
     entries = sorted((arch.numbers[name], block) for name, block in blocks.items() if name in arch.numbers)
     foreign = bpf.returns(bpf.refuse(ENOSYS))
     return bpf.assemble(

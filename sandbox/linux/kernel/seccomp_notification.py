@@ -1,4 +1,4 @@
-"""Records of the seccomp notification descriptor, as the kernel lays them out (linux/seccomp.h)."""
+"""Records of the seccomp listener, as the kernel lays them out (`linux/seccomp.h`, seccomp_unotify(2)). Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SEND = 0xC0182101
 ID_VALID = 0x40082102
 SET_FLAGS = 0x40082104
 
-#: For SET_FLAGS: wake the observer on the caller's own processor (Linux 6.6).
+#: A flag of SET_FLAGS: wake the observer on the caller's own processor (Linux 6.6).
 SYNC_WAKE_UP = 1
 
 SIZE = 80
@@ -25,13 +25,13 @@ class MalformedNotification(ValueError):
 
 
 class Notification(NamedTuple):
-    """A call that waits for an answer.
+    """A call that stands still until it is answered.
 
     Attributes:
-        id: what the answer must carry.
+        id: the number that the answer must carry.
         pid: the caller, as the observer's pid namespace numbers it; 0 when it is not visible there.
-        arch: the AUDIT_ARCH value.
-        args: six registers.
+        arch: the caller's convention, an AUDIT_ARCH value.
+        args: the six argument registers.
     """
 
     id: int
@@ -44,10 +44,10 @@ class Notification(NamedTuple):
 
 
 def parse(raw: bytes | bytearray) -> Notification:
-    """One `struct seccomp_notif`; a kernel with a longer one appends.
+    """A notification from a `struct seccomp_notif`; bytes that a later kernel appends are passed over.
 
     Raises:
-        Malformed: fewer than 80 bytes.
+        MalformedNotification: the record has fewer than 80 bytes.
     """
     if len(raw) < SIZE:
         raise MalformedNotification(f"a notification of {len(raw)} bytes, {SIZE} expected")
@@ -56,7 +56,7 @@ def parse(raw: bytes | bytearray) -> Notification:
 
 
 def go_on(unique: int) -> bytes:
-    """The answer that lets the call run as if nobody had looked."""
+    """The answer that lets the call run as if it had never stopped."""
     return _RESPONSE.pack(unique, 0, 0, FLAG_CONTINUE)
 
 

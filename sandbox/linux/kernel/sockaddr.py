@@ -1,4 +1,4 @@
-"""Socket addresses and messages as the kernel lays them out on 64-bit machines (linux/un.h, in6.h, socket.h)."""
+"""Socket addresses and messages as 64-bit kernels lay them out (unix(7), ip(7), netlink(7), sendmsg(2)). Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AF_INET = 2
 AF_INET6 = 10
 AF_NETLINK = 16
 
-#: `struct sockaddr_storage`, the most the kernel takes from a caller.
+#: The size of `struct sockaddr_storage`, the longest address the kernel takes from a caller.
 STORAGE = 128
 _UNIX_SIZE = 110
 _INET_SIZE = 8
@@ -22,10 +22,10 @@ _INET6_SIZE = 24
 _NETLINK_SIZE = 12
 
 MSGHDR_SIZE = 56
-#: `struct mmsghdr`: a msghdr, then the number of bytes sent at this offset.
+#: A `struct mmsghdr` is a msghdr, then the number of bytes sent at this offset.
 MMSGHDR_SIZE = 64
 MMSG_SENT = 56
-#: The most parts of one message, and messages of one call.
+#: The most parts of one message, and the most messages of one call (UIO_MAXIOV).
 IOV_MAX = 1024
 
 SOL_SOCKET = 1
@@ -43,55 +43,55 @@ class MalformedAddress(ValueError):
 
 
 class Path(NamedTuple):
-    """A socket by its name in the file system, as spelled."""
+    """A socket by a path of the file system, as spelled."""
 
     path: bytes
 
 
 class Abstract(NamedTuple):
-    """A socket by a name of the network namespace."""
+    """A socket by a name of its network namespace (unix(7), abstract)."""
 
     name: bytes
 
 
 class Inet(NamedTuple):
-    """A host and a port; 4 or 16 packed bytes, an IPv4 address in IPv6's clothes being the former."""
+    """A host and a port: 4 or 16 packed bytes, where an IPv4 address mapped into IPv6 has 4."""
 
     packed: bytes
     port: int
 
     @property
     def loopback(self) -> bool:
-        """Whether the kernel takes it for this machine itself."""
+        """Whether the kernel takes the address for this machine itself."""
         if len(self.packed) == 4:  # noqa: PLR2004  IPv4
             return self.packed[0] == 127 or self.packed == bytes(4)  # noqa: PLR2004  127.0.0.0/8
         return self.packed[:15] == bytes(15) and self.packed[15] <= 1
 
 
 class Netlink(NamedTuple):
-    """A netlink peer; 0 and no group is the kernel."""
+    """A netlink peer; port 0 and no group mean the kernel (netlink(7))."""
 
     port: int
     groups: int
 
 
 class Unspecified(NamedTuple):
-    """No address: a connect with it dissolves."""
+    """No address (AF_UNSPEC); a connect with it ends a connection (connect(2))."""
 
 
 Address = Path | Abstract | Inet | Netlink | Unspecified
 
 
 def inet(packed: bytes, port: int) -> Inet:
-    """An address of 4 or 16 bytes."""
+    """The host and port of 4 or 16 packed bytes."""
     return Inet(packed[12:] if len(packed) > 4 and packed.startswith(_MAPPED) else packed, port)  # noqa: PLR2004  IPv4
 
 
 def parse(raw: bytes) -> Address:
-    """A `struct sockaddr` of any family a task may have.
+    """The address in a `struct sockaddr` of any family a task may have.
 
     Raises:
-        Malformed: too short, too long, or of another family; the kernel takes none of those.
+        MalformedAddress: the bytes are too few, too many, or of another family; the kernel takes none of those.
     """
     if len(raw) < 2:  # noqa: PLR2004  the family's own size
         raise MalformedAddress(f"an address of {len(raw)} bytes")
@@ -129,15 +129,15 @@ class Header(NamedTuple):
 
     @property
     def addressed(self) -> bool:
-        """Whether it names where it is to be sent."""
+        """Whether the message names an address to be sent to."""
         return bool(self.name and self.name_size)
 
 
 def header(raw: bytes) -> Header:
-    """The first 56 bytes of a `struct msghdr` or `struct mmsghdr`.
+    """The header in the first 56 bytes of a `struct msghdr` or `struct mmsghdr`.
 
     Raises:
-        Malformed: fewer bytes.
+        MalformedAddress: the bytes are fewer.
     """
     if len(raw) < MSGHDR_SIZE:
         raise MalformedAddress(f"a message header of {len(raw)} bytes, {MSGHDR_SIZE} expected")
@@ -145,12 +145,12 @@ def header(raw: bytes) -> Header:
 
 
 def parts(raw: bytes) -> list[tuple[int, int]]:
-    """Address and size of each `struct iovec`; a rest that is shorter is left out."""
+    """Address and size of each `struct iovec`; a shorter rest is left out."""
     return list(struct.iter_unpack("<QQ", raw[: len(raw) & ~15]))
 
 
 class Control(NamedTuple):
-    """One control message."""
+    """A control message (cmsg(3))."""
 
     level: int
     kind: int
@@ -158,10 +158,10 @@ class Control(NamedTuple):
 
 
 def controls(raw: bytes) -> Iterator[Control]:
-    """Every control message of a buffer.
+    """Each control message of a buffer.
 
     Raises:
-        Malformed: one that does not fit, for which the kernel refuses them all.
+        MalformedAddress: a control message does not fit, for which the kernel refuses the whole call.
     """
     at = 0
     while len(raw) - at >= _CMSGHDR.size:
@@ -182,12 +182,12 @@ def packed_controls(messages: list[Control]) -> bytes:
 
 
 def asks_only(raw: bytes) -> bool:
-    """Whether a buffer of rtnetlink messages holds nothing but requests to be told something."""
+    """Whether a buffer of rtnetlink(7) messages holds nothing but requests for information."""
     at = 0
     while len(raw) - at >= _NLMSGHDR.size:
         size, kind, _, _, _ = _NLMSGHDR.unpack_from(raw, at)
-        # RTM_NEW*, RTM_DEL*, RTM_GET*, RTM_SET* from 16 on
-        if size < _NLMSGHDR.size or kind < 16 or kind & 3 != 2:  # noqa: PLR2004  RTM_BASE, and the place of GET
+        # message types come in fours from RTM_BASE (16) on: NEW, DEL, GET, SET (linux/rtnetlink.h)
+        if size < _NLMSGHDR.size or kind < 16 or kind & 3 != 2:  # noqa: PLR2004  RTM_BASE, GET
             return False
         at += (size + 3) & ~3
     return at > 0

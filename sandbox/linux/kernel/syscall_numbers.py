@@ -1,6 +1,6 @@
-"""System call numbers of the two architectures, for every call some room names; `None` where one lacks it.
+"""System call numbers of both architectures, for every call that is named anywhere; `None` where one lacks it.
 
-From the kernel's `arch/x86/entry/syscalls/syscall_64.tbl` and `include/uapi/asm-generic/unistd.h`.
+Sources: `arch/x86/entry/syscalls/syscall_64.tbl` and `include/uapi/asm-generic/unistd.h` of the kernel.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import NamedTuple
 AUDIT_ARCH_X86_64 = 0xC000003E
 AUDIT_ARCH_AARCH64 = 0xC00000B7
 
-#: Calls of the x32 ABI carry this bit in their number and x86_64's own audit value.
+#: A bit in the number of every call of the x32 ABI, whose audit value is x86_64's own (seccomp(2)).
 X32_BIT = 0x40000000
 
-#: name -> (x86_64, aarch64)
+#: Each call's number on x86_64 and on aarch64.
 TABLE: dict[str, tuple[int | None, int | None]] = {
     "open": (2, None),
     "openat": (257, 56),
@@ -141,12 +141,12 @@ TABLE: dict[str, tuple[int | None, int | None]] = {
 
 
 class Architecture(NamedTuple):
-    """One system call convention.
+    """A system call convention.
 
     Attributes:
-        numbers: name -> number, only the calls it has.
-        names: number -> name, the reverse.
-        directory, nofollow: O_DIRECTORY and O_NOFOLLOW, whose bits differ between architectures.
+        numbers: the number of each call by name, for the calls it has.
+        names: the name of each call by number.
+        directory, nofollow: O_DIRECTORY and O_NOFOLLOW, whose bits differ between architectures (`asm/fcntl.h`).
     """
 
     name: str
@@ -166,5 +166,5 @@ def _architecture(name: str, audit: int, column: int, directory: int, nofollow: 
 X86_64 = _architecture("x86_64", AUDIT_ARCH_X86_64, 0, 0o200000, 0o400000)
 AARCH64 = _architecture("aarch64", AUDIT_ARCH_AARCH64, 1, 0o40000, 0o100000)
 
-#: By the name `uname -m` gives.
+#: Conventions by the name that `uname -m` prints.
 ARCHITECTURES: dict[str, Architecture] = {"x86_64": X86_64, "aarch64": AARCH64, "arm64": AARCH64}

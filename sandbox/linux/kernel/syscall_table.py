@@ -1,7 +1,7 @@
-"""Which system calls name a file, where in their registers, and what they mean to do with it.
+"""System calls that name a file: where in their registers the path is, and what they mean to do with it. Pure.
 
-A caller that stands still (a notification, or a look in the mask) is read with these tables:
-registers in, meaning out. Reading the caller's memory is somebody else's work.
+A caller that stands still, in a notification or in a request to the mask, is read with these tables: registers in,
+meaning out. The caller's memory is read in `sandbox.linux.caller`.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ O_CREAT = 0o100
 O_EXCL = 0o200
 O_TRUNC = 0o1000
 O_PATH = 0o10000000
-O_TMPFILE_BIT = 0o20000000  # O_TMPFILE without the O_DIRECTORY it implies, whose bit is not the same everywhere
+O_TMPFILE_BIT = 0o20000000  # O_TMPFILE without the O_DIRECTORY it implies, whose bit differs between architectures
 
-#: An open with any of these may change something; the same bits on both architectures.
+#: The flags with any of which an open may change something; the same bits on both architectures.
 OPEN_WRITE_FLAGS = O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE_BIT
 
 OPEN_HOW_SIZE = 24
@@ -55,19 +55,19 @@ REGISTERS = 6
 
 
 class UnreadableArgument(ValueError):
-    """Bytes or text that are not what the kernel writes."""
+    """Bytes or text that the kernel does not write."""
 
 
 class PathArgument(NamedTuple):
-    """One path of a call.
+    """A path among the arguments of a call.
 
     Attributes:
         path: the register holding the pointer to the path.
-        intent: what the call means to do with this path; for the open family what it means without
-            write flags (see `open_intent`).
-        dirfd: the register holding the directory it is relative to, -1 for the working directory.
+        intent: what the call means to do with this path; of the open family, what it means without write flags (see
+                `open_intent`).
+        dirfd: the register holding the descriptor of the directory it is relative to, -1 for the working directory.
         follows: whether a link in the last place is followed.
-        toggle: the bit of the call's flags that turns `follows` round, 0 for none.
+        toggle: the bit of the call's flags that inverts `follows`, 0 for none.
     """
 
     path: int
@@ -78,10 +78,10 @@ class PathArgument(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One observed system call.
+    """An observed system call.
 
     Attributes:
-        paths: one or two; of two (rename, link) the first must exist, or the call changes nothing.
+        paths: one or two; the first of two (rename, link) must exist, or the call changes nothing.
         flags: the register holding open or AT_ flags, -1 for none.
         how: the register holding a pointer to `struct open_how`, -1 for none.
         empty: whether AT_EMPTY_PATH in the flags lets an empty path name the descriptor itself.
@@ -124,7 +124,7 @@ _ALL = (
     _one("unlink", Intent.REMOVE, follows=False),
     _at("unlinkat", Intent.REMOVE, follows=False),
     _one("rmdir", Intent.REMOVE, follows=False),
-    # the name a rename takes away is a removal, the one it gives is the rename: only the latter may be missing
+    # a rename removes its first name and makes its second: only the second may be missing
     *(
         Call(
             name,
@@ -139,7 +139,7 @@ _ALL = (
             ("renameat2", 0, 1, 2, 3),
         )
     ),
-    # what a link points at is only looked at; the name it makes is the write
+    # link(2) only looks at its first name, and makes its second
     Call("link", (PathArgument(0, Intent.PROBE, follows=False), PathArgument(1, Intent.LINK, follows=False))),
     Call(
         "linkat",
@@ -201,10 +201,10 @@ CALLS: dict[str, Call] = {call.name: call for call in _ALL}
 OPENS = frozenset({"open", "openat", "openat2", "creat"})
 
 
-#: Calls that change something whatever their flags.
+#: The calls that change something whatever their flags.
 WRITES = frozenset(c.name for c in _ALL if any(p.intent in WRITE_INTENTS for p in c.paths)) | {"creat", "openat2"}
 
-#: Makes a socket's file, where its address is a path.
+#: bind(2), which makes a socket's file where the address is a path.
 BIND = Call("bind", (PathArgument(1, Intent.CREATE, follows=False),), size=2)
 
 _BY_NUMBER = {
@@ -213,12 +213,12 @@ _BY_NUMBER = {
 
 
 def by_number(arch: Architecture, number: int) -> Call | None:
-    """The observed call of that number, `None` when it names no file we watch."""
+    """The observed call of a number, `None` when it names no watched file."""
     return _BY_NUMBER[arch.audit].get(number)
 
 
 def signed(register: int) -> int:
-    """A register as the C `int` the kernel takes it for (directory descriptors, AT_FDCWD)."""
+    """A register as the C `int` that the kernel takes it for (directory descriptors, AT_FDCWD)."""
     register &= 0xFFFFFFFF
     return register - 0x100000000 if register & 0x80000000 else register
 
@@ -253,24 +253,26 @@ def may_write(call: Call, registers: tuple[int, ...]) -> bool:
 
 
 def open_intent(flags: int, *, exists: bool) -> Intent:
-    """What an open means to do, given whether the host has the path.
+    """The intent of an open, given whether the host has the path.
 
-    `CREATE` with `exists` is an exclusive create, which a visible name answers with EEXIST.
+    An exclusive create of a path that exists is a `CREATE`, too: a visible name answers it with EEXIST.
     """
     if flags & O_PATH:
-        return Intent.PROBE  # nothing can be read through it, and the kernel ignores every other flag
+        return (
+            Intent.PROBE
+        )  # O_PATH: nothing can be read through the descriptor, and the kernel ignores every other flag
     if flags & O_TMPFILE_BIT:
-        return Intent.WRITE  # a nameless file in an existing directory
+        return Intent.WRITE  # O_TMPFILE: a nameless file in an existing directory
     if flags & O_CREAT and (not exists or flags & O_EXCL):
         return Intent.CREATE
     return Intent.WRITE if flags & (O_ACCMODE | O_TRUNC) else Intent.OPEN
 
 
 def open_how(raw: bytes) -> tuple[int, int, int]:
-    """Flags, mode and resolve bits of a `struct open_how` (24 bytes, later fields ignored).
+    """The flags, the mode and the resolve bits of a `struct open_how` (24 bytes; later fields are ignored).
 
     Raises:
-        Unreadable: fewer than 24 bytes.
+        UnreadableArgument: the bytes are fewer than 24.
     """
     if len(raw) < OPEN_HOW_SIZE:
         raise UnreadableArgument(f"open_how holds {len(raw)} bytes, {OPEN_HOW_SIZE} expected")
@@ -279,12 +281,12 @@ def open_how(raw: bytes) -> tuple[int, int, int]:
 
 
 def parse_syscall_line(text: str) -> tuple[int, tuple[int, ...]] | None:
-    """The call a process stands in, from `/proc/<pid>/syscall`: number and six registers.
+    """The call that a process stands in, from `/proc/<pid>/syscall`: its number and six registers.
 
-    `None` when it runs ("running") or waits outside any call (number -1).
+    `None` stands for a process that runs ("running") or waits outside any call (number -1); proc(5).
 
     Raises:
-        Unreadable: the text has another shape.
+        UnreadableArgument: the text has another shape.
     """
     fields = text.split()
     if fields == ["running"]:
