@@ -31,7 +31,7 @@ DIFFERENCES = (
     "made later: on macOS a read grant covers what is made while the task runs; on Linux what is there at the start",
     "on the way: on macOS a directory that leads to a grant lists all its names; on Linux those that are granted",
     "the root: on macOS the workspace root lists nothing; on Linux what is granted in it",
-    "closed: on macOS a wall or a credential store is refused whole; on Linux an empty directory stands in its place",
+    "closed: on macOS a wall or a credential store is refused, there or not; on Linux one that is there is empty",
     "special files: on macOS a pattern covers sockets, pipes and devices as well; on Linux files and directories",
     "directories of patterns: on macOS a task makes none on the way to a name it may write; on Linux it does",
     "beside a name: on macOS a task makes nothing beside a granted name; on Linux what it makes goes with the run",
