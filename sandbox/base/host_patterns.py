@@ -223,14 +223,8 @@ def _refuse_urls(entry: str) -> None:
         import re
 
         url = re.match(_URL, entry)
-    else:
-        url = None
-    if url:
-        host = url[2].split(":")[0] if not url[2].startswith("[") else url[2].partition("]")[0] + "]"
-        port = url[2][len(host) + 1 :] or str(_SCHEME_PORTS.get(url[1].lower(), ""))
-        spellings = [host, *([f"{host}:{port}"] if port else [])] if host else []
-        hint = "write the host alone: " + " or ".join(f'"{s}"' for s in spellings) if spellings else ""
-        raise PatternRefused("a host pattern is no URL", hint=hint)
+        if url:
+            raise PatternRefused("a host pattern is no URL", hint=_host_alone(url[1], url[2]))
     if "/" in entry:
         host, _, tail = entry.partition("/")
         if tail.isdecimal():
@@ -240,6 +234,16 @@ def _refuse_urls(entry: str) -> None:
         raise PatternRefused("a host pattern has no user", hint=f'write the host alone: "{entry.rpartition("@")[2]}"')
     if any(char.isspace() or not char.isprintable() for char in entry):
         raise PatternRefused("a host pattern holds no blank or control character", hint="remove it")
+
+
+def _host_alone(scheme: str, authority: str) -> str:
+    """The advice to write what a URL's authority names, empty where it names no host."""
+    host = authority.partition("]")[0] + "]" if authority.startswith("[") else authority.partition(":")[0]
+    if not host:
+        return ""
+    port = authority[len(host) + 1 :] or str(_SCHEME_PORTS.get(scheme.lower(), ""))
+    spellings = (host, f"{host}:{port}") if port else (host,)
+    return "write the host alone: " + " or ".join(f'"{spelling}"' for spelling in spellings)
 
 
 def _port(text: str, host: str) -> int:

@@ -13,7 +13,7 @@ from sandbox.judge import spelling
 from sandbox.judge.remedy_class import classify, makes_anew, makes_itself, nameable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from sandbox.contract.results import Access
     from sandbox.judge.boundary import Boundary
@@ -118,20 +118,25 @@ def _writes(found: dict[str, Access], boundary: Boundary, names: Collection[str]
     for path, access in found.items():
         if any(above in made for above in paths.parents(path)):
             continue
-        directory = None if path in names or path in made else _whole(path, access, boundary)
+        if path in names:
+            alone[path] = ""
+            continue
+        directory = None if path in made else _whole(path, access, boundary)
         if directory is not None:
             whole[directory] = None
-        elif path in names or nameable(path, boundary):
-            alone[path] = "" if path in names else paths.parent(path)
-    beside = Counter(alone.values())
-    whole.update(
-        (directory, None)
-        for directory, count in beside.items()
-        if count >= SEVERAL and paths.under(directory, boundary.project) and not boundary.refuses_writing(directory)
-    )
+        elif nameable(path, boundary):
+            alone[path] = paths.parent(path)
+    whole.update((directory, None) for directory in _crowded(alone.values(), boundary))
     directories = _outermost(whole)
     held = frozenset(directories)
     return directories, [path for path in _outermost(alone) if not _covered(path, held)]
+
+
+def _crowded(directories: Iterable[str], boundary: Boundary) -> Iterator[str]:
+    """The directories of several names to grant, each once, where a grant of the directory can be given."""
+    for directory, count in Counter(directories).items():
+        if count >= SEVERAL and paths.under(directory, boundary.project) and not boundary.refuses_writing(directory):
+            yield directory
 
 
 def _whole(path: str, access: Access, boundary: Boundary) -> str | None:

@@ -75,24 +75,43 @@ class Judge:
             self.seen.removed.append(access.path)
         kind = denied(access, self._reach(access))
         # a call the observer itself refused, whatever the mounts would have answered
-        executed = access.refused or (kind == "write" and boundary.executed(access.path))
-        kind = "write" if executed else kind
-        if kind is None or (not executed and self._apart(access)) or self._silence.covers(kind, access.path):
+        if access.refused or (kind == "write" and boundary.executed(access.path)):
+            found = Denied(access, "write")
+            counts = not self._silence.covers("write", access.path) and not self._only_looked(found)
+        elif kind is None:
             return None
-        if access.intent is Intent.PROBE and access.path in boundary.asked:
-            self.seen.walled.append(Denied(access, kind))
-            return None
-        if looked_past_a_wall(access, boundary):
-            self.seen.walled.append(Denied(access, kind))
-            return None
-        if not executed and not boundary.reports(access.path):
-            self._past(Denied(access, kind))
-            return None
+        else:
+            found = Denied(access, kind)
+            counts = not self._excused(found)
+        return self._reported_once(found) if counts else None
+
+    def _excused(self, found: Denied) -> bool:
+        """Whether a denial that only the mounts answered is no violation; what notes need of it is kept."""
+        access, kind = found
+        if self._apart(access) or self._silence.covers(kind, access.path) or self._only_looked(found):
+            return True
+        if self._boundary.reports(access.path):
+            return False
+        self._past(found)
+        return True
+
+    def _only_looked(self, found: Denied) -> bool:
+        """Whether this asked for a walled place, or for what an interpreter asks for whenever it starts."""
+        access, boundary = found.access, self._boundary
+        asked = access.intent is Intent.PROBE and access.path in boundary.asked
+        if not asked and not looked_past_a_wall(access, boundary):
+            return False
+        self.seen.walled.append(found)
+        return True
+
+    def _reported_once(self, found: Denied) -> Violation | None:
+        """The violation a denial is, `None` when the same one was reported before."""
+        access, kind = found
         report = (access.operation, kind, access.path)
         if report in self._reported:
             return None
         self._reported.add(report)
-        self.seen.counted.append(Denied(access, kind))
+        self.seen.counted.append(found)
         return self._violation(access, kind)
 
     def _reach(self, access: Access) -> Reach:

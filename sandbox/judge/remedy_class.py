@@ -27,6 +27,11 @@ def classify(access: Access, kind: Denial, boundary: Boundary) -> DenialClass:
     if kind == "read":
         # a grant of what is not there shows nothing, however often it is looked for
         return "grant" if access.exists else "ignore"
+    return _classify_write(access, boundary)
+
+
+def _classify_write(access: Access, boundary: Boundary) -> DenialClass:
+    path = access.path
     if boundary.temporary(path):
         return "use-tmpdir"
     if meant(path, boundary) is not None:

@@ -18,10 +18,11 @@ from sandbox.request import write_grants
 from sandbox.request.protected_names import ProtectedNames
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from sandbox.base.host_facts import Files
     from sandbox.planning.path_marks import Hide
+    from sandbox.planning.write_places import WritePlace
     from sandbox.request.request import Request
     from sandbox.request.write_grants import WriteGrant
 
@@ -128,16 +129,33 @@ def _write(
 ) -> ProtectedNames:
     """Everything that may be written: each grant, but for those another covers."""
     places = write_places(request, files, grants)
+    named = _serve(tree, places)
+    names = [one.path for one in named if isinstance(one, Name)]
+    heads = tuple(dict.fromkeys(one.path for one in named if isinstance(one, Names)))
+    granted = GrantedNames(named, executed=ProtectedNames(heads=heads, git_config=request.config.git_config))
+    bound = _bind(tree, places, granted)
+    executed = protected(request, files, bound=bound, names=names, heads=heads)
+    # what serves names keeps those other programs execute as they are; where nothing does, mounts have to
+    over = bound if served else [*bound, *(path for path in names if files.kind(path) is Kind.DIRECTORY)]
+    _pin(files, tree, over, executed.kept)
+    return executed
+
+
+def _serve(tree: Tree, places: Iterable[WritePlace]) -> list[Name | Names]:
+    """Grant names and patterns; what each comes to."""
+    named: list[Name | Names] = []
     for place in places:
         if isinstance(place.named, Name):
             tree.name(place.named.path, place.origin, make=place.grant.make)
         elif place.named is not None:
             tree.pattern(place.named, make=place.grant.make, instead=place.grant.instead)
-    named = [place.named for place in places if place.named is not None]
-    names = [one.path for one in named if isinstance(one, Name)]
-    heads = tuple(dict.fromkeys(one.path for one in named if isinstance(one, Names)))
-    granted = GrantedNames(named, executed=ProtectedNames(heads=heads, git_config=request.config.git_config))
-    bound = []
+        named += [place.named] if place.named is not None else []
+    return named
+
+
+def _bind(tree: Tree, places: Iterable[WritePlace], granted: GrantedNames) -> list[str]:
+    """Grant directories and files, but for those inside what is granted by name; which were."""
+    bound: list[str] = []
     for place in places:
         grant = place.grant
         if place.named is not None:
@@ -147,11 +165,7 @@ def _write(
             continue
         bound.append(grant.path)
         tree.write(grant.path, place.origin, directory=grant.kind == "directory", make=bool(grant.make))
-    executed = protected(request, files, bound=bound, names=names, heads=heads)
-    # what serves names keeps those other programs execute as they are; where nothing does, mounts have to
-    over = bound if served else [*bound, *(path for path in names if files.kind(path) is Kind.DIRECTORY)]
-    _pin(files, tree, over, executed.kept)
-    return executed
+    return bound
 
 
 def _pin(files: Files, tree: Tree, over: list[str], kept: tuple[str, ...]) -> None:

@@ -217,17 +217,12 @@ class Tree:
     def _place(self, task: LayoutStep) -> tuple[list[Operation], list[LayoutStep]]:
         node = task.node
         if self._is_served(task):
-            # whatever else is granted there is part of it
-            placed: list[Operation] = [] if node.name is None else [Name(path=task.path, origin=node.name)]
-            if not self._holds or node.holds is None or self._files.kind(task.path) is not Kind.DIRECTORY:
-                return placed, []
-            # what other programs execute in there has to be laid over
-            return self._open(LayoutStep(task.path, node, Reach.READ, Reach.WRITE, node.holds), placed)
+            return self._serve(task)
         if node.link is not None and (task.laid is Reach.HIDDEN or task.held):
             return [Link(path=task.path, target=node.link[0], origin=node.link[1])], []
         content, origin = content_of(task)
         laid = task.laid
-        placed = []
+        placed: list[Operation] = []
         if node.hide == "content" and (node.always or task.content is not Reach.HIDDEN):
             placed.append(Cover(path=task.path, origin=node.hidden_by or origin))
             laid = Reach.HIDDEN
@@ -238,6 +233,15 @@ class Tree:
         else:
             placed, below = self._open(LayoutStep(task.path, node, laid, content, origin, held=task.held), placed)
         return [*placed, *node.patterns], below
+
+    def _serve(self, task: LayoutStep) -> tuple[list[Operation], list[LayoutStep]]:
+        """Serve a name; whatever else is granted there is part of it."""
+        node = task.node
+        placed: list[Operation] = [] if node.name is None else [Name(path=task.path, origin=node.name)]
+        if not self._holds or node.holds is None or self._files.kind(task.path) is not Kind.DIRECTORY:
+            return placed, []
+        # what other programs execute in there has to be laid over
+        return self._open(LayoutStep(task.path, node, Reach.READ, Reach.WRITE, node.holds), placed)
 
     def _is_lone_file(self, task: LayoutStep) -> bool:
         """Whether a file in a cover has no mark but a grant to read it, which leaves nothing to weigh."""

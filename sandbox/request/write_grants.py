@@ -250,16 +250,21 @@ class GrantContext(NamedTuple):
     def _walled(self, path: str, grant: str, field: str, *, name: bool) -> Iterator[Refusal]:
         inside = paths.at_or_under(path, self.config.workspace)
         for wall in self.walls:
-            named = wall.path == path and not wall.closed and not name
+            itself = wall.path == path
+            named = itself and not wall.closed and not name
             if (paths.at_or_under(wall.path, path) and not named) or (wall.closed and paths.under(path, wall.path)):
-                verb = "is" if wall.path == path else "holds" if paths.under(wall.path, path) else "is in"
-                own = f'write "{grant}/" to grant it whole' if wall.path == path and not wall.closed else ""
-                yield _walled_off(f'write grant "{grant}" {verb}', wall, field, hint=own)
+                own = f'write "{grant}/" to grant it whole' if itself and not wall.closed else ""
+                yield _walled_off(f'write grant "{grant}" {_relation(path, wall)}', wall, field, hint=own)
         for store in self.stores if inside else ():
             if paths.under(store.path, path):
                 yield _walled_off(f'write grant "{grant}" holds', store, field)
         if is_others_temporary(path, self.facts.temp_root, self.config.workspace):
             yield others_temporary(f'write grant "{grant}"', self.facts.temp_root, field)
+
+
+def _relation(path: str, wall: Wall) -> str:
+    """How a path lies to a wall, as a verb."""
+    return "is" if wall.path == path else "holds" if paths.under(wall.path, path) else "is in"
 
 
 def spelled(entry: str, field: str) -> list[str]:

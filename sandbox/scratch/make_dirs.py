@@ -13,7 +13,7 @@ from sandbox.contract.errors import NotStarted, remedy
 from sandbox.planning.operations import Make, Name, Names, Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else os.O_RDONLY
 
@@ -37,8 +37,7 @@ class SharedDirectories:
         """
         every = tuple(operations)
         stays = [one.path for one in every if isinstance(one, Make) and not one.passing]
-        holders = {one.path if isinstance(one, Names) else paths.parent(one.path) for one in every if _serves(one)}
-        holders |= {one.path for one in every if isinstance(one, Make) and one.passing}
+        holders = set(_holders(every))
         with self._lock:
             made = make(every)
             mine = {path for path in made if not any(paths.at_or_under(other, path) for other in stays)}
@@ -74,8 +73,16 @@ class RunDirectories:
         self.holder.release(self.used)
 
 
-def _serves(operation: Operation) -> bool:
-    return isinstance(operation, (Name, Names))
+def _holders(operations: Iterable[Operation]) -> Iterator[str]:
+    """The directories that are only there to hold names."""
+    for operation in operations:
+        match operation:
+            case Names(path=path) | Make(path=path, passing=True):
+                yield path
+            case Name(path=path):
+                yield paths.parent(path)
+            case _:
+                continue
 
 
 #: Of this process.

@@ -91,21 +91,28 @@ def ask(trial: Callable[[], RunResult], machine: LearnedFacts) -> HostReport:
     if machine.unfused:
         found = [probes.unfused(machine.unfused) if probe.name == "/dev/fuse" else probe for probe in found]
     if result is not None:
-        said = f"a sandboxed true ran, observed by {result.observer}"
-        if machine.unheard:
-            said += f", for the kernel gives its filter no listener ({machine.unheard})"
-        found.append(Probe(name="sandbox", ok=True, found=said))
-        weaker = result.protections.processes == "weaker"
-        return HostReport(available=True, reason="", observer=result.observer, probes=tuple(found), weaker=weaker)
-    if not mac:
-        found = _explained(found, masked=bool(machine.masked))
+        return _available(result, found, machine)
+    return _unavailable(found if mac else _explained(found, masked=bool(machine.masked)), message, hint)
+
+
+def _available(result: RunResult, found: list[Probe], machine: LearnedFacts) -> HostReport:
+    said = f"a sandboxed true ran, observed by {result.observer}"
+    if machine.unheard:
+        said += f", for the kernel gives its filter no listener ({machine.unheard})"
+    every = (*found, Probe(name="sandbox", ok=True, found=said))
+    weaker = result.protections.processes == "weaker"
+    return HostReport(available=True, reason="", observer=result.observer, probes=every, weaker=weaker)
+
+
+def _unavailable(found: list[Probe], message: str, hint: str) -> HostReport:
+    """The verdict on a machine where no sandboxed `true` ran: the first probe that failed is the cause."""
     causes = [probe for probe in found if not (probe.ok or probe.lesser) and probe.name in _NEEDED]
     cause = causes[0].cause if causes else ""
     fix = causes[0].fix if causes else hint or _DEBUG
     message = message[:_REASON_LIMIT]
     reason = message if not cause or cause in message else f"{message}: {cause}"
-    found.append(Probe(name="sandbox", ok=False, found="a sandboxed true did not run", cause=message, fix=fix))
-    return HostReport(available=False, reason=reason, cause=cause, fix=fix, observer="none", probes=tuple(found))
+    every = (*found, Probe(name="sandbox", ok=False, found="a sandboxed true did not run", cause=message, fix=fix))
+    return HostReport(available=False, reason=reason, cause=cause, fix=fix, observer="none", probes=every)
 
 
 def _of_a_mac() -> list[Probe]:

@@ -292,26 +292,25 @@ class _Trial:
 
     def without(self, fields: set[str]) -> bool:
         """Takes fields out; false when nothing was taken, because no field was at fault."""
-        changed = False
+        before = self.config
         for name in {field.partition("[")[0] for field in fields}:
             attribute = _ATTRIBUTES.get(name)
-            if attribute is None:
-                if name.startswith("ignore") and self.config.ignore != Ignore():
-                    self.config = dataclasses.replace(self.config, ignore=Ignore())
-                    changed = True
-                continue
-            value: Any = getattr(self.config, attribute)
-            default = next(field.default for field in dataclasses.fields(self.config) if field.name == attribute)
-            new: Any = default
-            if isinstance(value, tuple) and name not in fields:
-                gone = {int(field[len(name) + 1 : -1]) for field in fields if field.startswith(f"{name}[")}
-                kept = self._kept.get(name, list(range(len(value))))
-                self._kept[name] = [first for now, first in enumerate(kept) if now not in gone]
-                new = tuple(entry for now, entry in enumerate(value) if now not in gone) or default
-            if new != value:
-                self.config = dataclasses.replace(self.config, **{attribute: new})
-                changed = True
-        return changed
+            if attribute is not None:
+                self.config = dataclasses.replace(self.config, **{attribute: self._left_of(name, attribute, fields)})
+            elif name.startswith("ignore"):
+                self.config = dataclasses.replace(self.config, ignore=Ignore())
+        return self.config != before
+
+    def _left_of(self, name: str, attribute: str, fields: set[str]) -> Any:
+        """What is left of one field: its default where all of it is taken out, or nothing else is left."""
+        value: Any = getattr(self.config, attribute)
+        default = next(field.default for field in dataclasses.fields(self.config) if field.name == attribute)
+        if not isinstance(value, tuple) or name in fields:
+            return default
+        gone = {int(field[len(name) + 1 : -1]) for field in fields if field.startswith(f"{name}[")}
+        kept = self._kept.get(name, list(range(len(value))))
+        self._kept[name] = [first for now, first in enumerate(kept) if now not in gone]
+        return tuple(entry for now, entry in enumerate(value) if now not in gone) or default
 
 
 def _planned(request: Request, files: Files) -> Plan:

@@ -183,19 +183,33 @@ class Attempt:
                 left = pause if deadline is None else deadline - time.monotonic()
                 if left is not None and left < 0:
                     break
-                for key, events in selector.select(left):
-                    if key.data is None:
-                        if self._last_word(control, report, decoder):
-                            # no need to wait until the warden is gone as well
-                            selector.unregister(control)
-                            deadline = time.monotonic() + _DRAIN_SECONDS
-                    elif not key.data.ready(key.fd, events):
-                        selector.unregister(key.fd)
+                if self._move(selector, left, control, report, decoder):
+                    # no need to wait until the warden is gone as well
+                    deadline = time.monotonic() + _DRAIN_SECONDS
                 if self._terminal is not None:
                     pause = self._terminal.watch(selector)
         report.stdout, report.stderr = (b"" if isinstance(s, int) else s.kept() for s in self._streams)
         report.tail = b"\n".join(stream.tail() for stream in self._streams if not isinstance(stream, int))
         return report
+
+    def _move(
+        self,
+        selector: selectors.BaseSelector,
+        left: float | None,
+        control: socket.socket,
+        report: Report,
+        decoder: Decoder,
+    ) -> bool:
+        """Move what comes within so many seconds; whether the warden has said its last word."""
+        ended = False
+        for key, events in selector.select(left):
+            if key.data is None:
+                ended = self._last_word(control, report, decoder)
+                if ended:
+                    selector.unregister(control)
+            elif not key.data.ready(key.fd, events):
+                selector.unregister(key.fd)
+        return ended
 
     def _last_word(self, control: socket.socket, report: Report, decoder: Decoder) -> bool:
         """Take what the warden says; whether it has said its last word."""
