@@ -1,7 +1,7 @@
-"""How a task's grants and its cache key bound each other: where it may write, and what its key holds unseen. Pure.
+"""What a task's grants mean for cache keys: where it may write, and which files its own key holds unseen. Pure.
 
-Nothing here changes a run. An executor asks before it trusts a key: what may have been written that no declaration
-names, and whether the key holds a file the task cannot read, which would be a key for something else.
+Nothing here changes a run. A program that keeps a cache asks before it trusts a key: what may have been written that no
+declaration names, and whether a key holds a file that the task cannot read, which makes it a key for something else.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ WriteReach = Literal["none", "project", "workspace"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedTask:
-    """What is asked of a task.
+    """One task, as far as cache keys depend on it.
 
     Attributes:
         workspace, project: canonical directories.
-        config: its sandbox; `None` for a task without a block.
-        group: whether it has no command at all.
-        cached: whether it has a cache.
+        config: the task's resolved config; `None` for a task without a sandbox block.
+        group: whether the task has no command at all.
+        cached: whether the task has a cache.
     """
 
     workspace: str
@@ -41,14 +41,17 @@ class KeyedTask:
 
 
 def undeclared_write_reach(task: KeyedTask) -> WriteReach:
-    """Where a task may have written files no declaration names: nowhere with a cache, which holds it to its outputs."""
+    """Where a task may have written files that no declaration names.
+
+    That is nowhere for a task with a cache, which holds the task to its declared outputs.
+    """
     return "none" if task.cached else command_write_reach(task)
 
 
 def command_write_reach(task: KeyedTask) -> WriteReach:
     """Where a task's command may write at all, whatever its cache says.
 
-    A grant outside the workspace reaches no input of any task.
+    A grant outside the workspace counts as none, since no task has inputs there.
     """
     if task.group:
         return "none"
@@ -65,9 +68,10 @@ def command_write_reach(task: KeyedTask) -> WriteReach:
 
 
 def granted_write_globs(task: KeyedTask) -> tuple[str, ...]:
-    """Where a sandboxed task's write grants reach in its own project, as patterns relative to it.
+    """Where a sandboxed task's write grants reach in its own project, as patterns relative to the project.
 
-    A directory is `dir/**`, the project itself `**`; a name is itself and, should it become a directory, all below.
+    A directory is `dir/**` and the project itself `**`. A name is two patterns: the name, and all below it should it
+    become a directory.
     """
     found: list[str] = []
     for grant in _alternatives(task.config.allow_write if task.config is not None else ()):
@@ -85,8 +89,8 @@ def may_write_fingerprint(task: KeyedTask, claimed: Iterable[str]) -> bool:
     """Whether a task may rewrite a file of the workspace root that others read as a fingerprint, such as a lock file.
 
     Args:
-        task: whose command it is.
-        claimed: such files, relative to the root.
+        task: the task.
+        claimed: the files that are read as fingerprints, relative to the workspace root.
     """
     files = [paths.join(task.workspace, name) for name in claimed]
     if not files or task.group:
@@ -99,16 +103,17 @@ def may_write_fingerprint(task: KeyedTask, claimed: Iterable[str]) -> bool:
 
 
 def keyed_outside_grants(request: Request, keyed: Iterable[str], files: Files) -> tuple[str, ...]:
-    """Files outside the project that a key holds and no grant reaches: hidden, so the task never sees them.
+    """The files outside the project that a cache key holds and no grant reaches, so that the task never sees them.
+
+    A pattern counts as reaching everything below its literal head. A file that `ignore.read` names is left out.
 
     Args:
-        request: the attempt.
+        request: the task's request.
         keyed: existing files the key holds, relative to the workspace root.
         files: the host's file system.
 
     Returns:
-        Those of them, as they were given. A pattern reaches everything below its literal head; `ignore.read` leaves
-        a file out.
+        Those among `keyed`, in their order.
     """
     config, root = request.config, request.workspace_root
     grants = _alternatives((*config.allow_read, *config.allow_write))

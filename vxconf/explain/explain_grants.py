@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import Files
     from sandbox.planning.operations import Operation
     from sandbox.request.linked_packages import Withheld
+    from sandbox.request.request import Request
     from vxconf.document.document import Document
     from vxconf.explain.explain_macos import ExplainedMac
     from vxconf.resolve.judge_block import JudgedBlock
@@ -120,22 +121,13 @@ def implied(what: Explained) -> list[JSON]:
 
 
 def _implied_paths(what: Explained) -> Iterator[JSON]:
-    judged = what.judged
-    told: set[str] = set()
-    plan = judged.plan if what.linux else None
-    if plan is not None:
-        for operation in plan.operations:
-            if not operation.origin.field:
-                told.add(operation.path)
-                yield _implied(operation.path, operation.origin.reason, what, operation)
-    if judged.request is None:
+    plan = what.judged.plan if what.linux else None
+    operations = [one for one in plan.operations if not one.origin.field] if plan is not None else []
+    yield from (_implied(operation.path, operation.origin.reason, what, operation) for operation in operations)
+    request = what.judged.request
+    if request is None:
         return
-    request = judged.request
-    yield from (_implied(read.path, read.reason, what) for read in request.reads if read.path not in told)
-    for wall in (*request.walls, *request.around, *request.stores):
-        if wall.path not in told:
-            note = "does not exist now" if what.files.kind(wall.path) is None else ""
-            yield _implied(wall.path, f"{wall.reason} is a wall", what, note=note)
+    yield from _around(request, what, told={operation.path for operation in operations})
     yield from (_withheld(package, what) for package in request.withheld)
     known = {package.dir for package in request.withheld} | {wall.path for wall in request.walls}
     beside = [path for path in request.reported if path not in known]
@@ -146,6 +138,15 @@ def _implied_paths(what: Explained) -> Iterator[JSON]:
     if what.linux:
         item["linux"] = [{"op": "Bind", "path": what.temp, "describe": f"bind directory {what.temp} writable"}]
     yield item
+
+
+def _around(request: Request, what: Explained, *, told: set[str]) -> Iterator[JSON]:
+    """What may be read without a grant, and the walls, but for what an operation told of."""
+    yield from (_implied(read.path, read.reason, what) for read in request.reads if read.path not in told)
+    for wall in (*request.walls, *request.around, *request.stores):
+        if wall.path not in told:
+            note = "does not exist now" if what.files.kind(wall.path) is None else ""
+            yield _implied(wall.path, f"{wall.reason} is a wall", what, note=note)
 
 
 def _withheld(package: Withheld, what: Explained) -> JSON:

@@ -210,6 +210,11 @@ def host(block: ExplainedNetwork, target: str) -> NetworkAnswer:
         return NetworkAnswer(allowed=False, by=f"no host is written like that: {refused.message}")
     if name in policy_from_config.LOOPBACK and port is not None and port in policy_from_config.published(block.config):
         return NetworkAnswer(allowed=True, by=f"port {port} is the task's own, since localBinding lists it")
+    return _listed(block, name, port)
+
+
+def _listed(block: ExplainedNetwork, name: str, port: int | None) -> NetworkAnswer:
+    """The answer the lists of a block give for a host; the deny list is asked first."""
     nearest = _nearest(block, name)
     denies = [(pattern, entries[0]) for pattern, entries in block.patterns("denyNetwork")]
     for pattern, entry in denies:
