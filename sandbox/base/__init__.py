@@ -1,1 +1,1 @@
-"""The vocabulary of grants: paths, patterns, hosts, sockets, and what is known of a machine. Pure."""
+"""The vocabulary of grants: paths, patterns, hosts, sockets, and the facts of a machine. Pure."""

@@ -1,4 +1,4 @@
-"""The environment of a sandboxed task: what passes, what it declares, and nothing else."""
+"""The environment of a sandboxed task: the host's variables that pass, and those the task declares. Pure."""
 
 from __future__ import annotations
 
@@ -18,59 +18,59 @@ OWN_PROGRAMS = ("node_modules/.bin", ".venv/bin")
 #: Where programs are looked for when the host names no usable directory.
 DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
-#: All name the task's own temporary directory; the latter two only where the host or the task has them.
+#: Variables that name the task's own temporary directory; the latter two only where the host or the task has them.
 TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 
-#: Where a task's front listens, inside the task's own network.
+#: Where a task's proxy listens, inside the task's own network.
 HTTP_PORT = 3128
 SOCKS_PORT = 1080
-#: Who a task is to a front that asks for a password.
+#: The user name of a task at a proxy that asks for a password.
 USER = "vxconf"
 
-#: What no front stands before: the task's own servers, and the host ports it was granted.
+#: Hosts that are reached without the proxy: the task's own servers, and the host ports it was granted.
 _DIRECT = "localhost,127.0.0.1,::1"
 
 
 def proxies(http_port: int, socks_port: int, password: str = "") -> dict[str, str]:
-    """What tells the programs inside of a front on 127.0.0.1.
+    """Variables that tell the programs inside of a proxy on 127.0.0.1.
 
     Args:
         http_port: where it speaks HTTP.
         socks_port: where it speaks SOCKS.
         password: the one it asks for, letters and digits; empty where it asks for none.
     """
-    front = f"{USER}:{password}@127.0.0.1" if password else "127.0.0.1"
-    http = f"http://{front}:{http_port}"
-    # an HTTP proxy wherever one will do: many clients that know no SOCKS stop at the mere sight of such an address
+    proxy = f"{USER}:{password}@127.0.0.1" if password else "127.0.0.1"
+    http = f"http://{proxy}:{http_port}"
+    # An HTTP proxy is named wherever one will do: many clients that know no SOCKS stop at the sight of such an address.
     either_case = {
         "HTTP_PROXY": http,
         "HTTPS_PROXY": http,
         "ALL_PROXY": http,
         "GRPC_PROXY": http,
-        "FTP_PROXY": f"socks5h://{front}:{socks_port}",
+        "FTP_PROXY": f"socks5h://{proxy}:{socks_port}",
         "NO_PROXY": _DIRECT,
     }
     return {
         **either_case,
         **{name.lower(): value for name, value in either_case.items()},
-        "RSYNC_PROXY": f"{front}:{http_port}",
+        "RSYNC_PROXY": f"{proxy}:{http_port}",
         "DOCKER_HTTP_PROXY": http,
         "DOCKER_HTTPS_PROXY": http,
         "CLOUDSDK_PROXY_TYPE": "http",
         "CLOUDSDK_PROXY_ADDRESS": "127.0.0.1",
         "CLOUDSDK_PROXY_PORT": str(http_port),
-        # node's own fetch looks at the variables above only when told to
+        # Node's own `fetch` reads the variables above only when this one is set (Node.js, `NODE_USE_ENV_PROXY`).
         "NODE_USE_ENV_PROXY": "1",
-        # ssh resolves the name inside, and the answer leads to the front: nothing to run in between, no program that
-        # may be missing. A proxy, a jump host or a running master of the user's configuration would lead elsewhere
+        # ssh resolves the name inside, and the answer leads to the proxy, so no program has to run in between. A proxy
+        # command, a jump host or a running master of the user's configuration would lead elsewhere (ssh_config(5)).
         "GIT_SSH_COMMAND": "ssh -o ProxyCommand=none -o ProxyJump=none -o ControlPath=none",
-        # git obeys the user's own http.proxy before any variable
+        # git obeys the user's own `http.proxy` before any variable (git-config(1)).
         "GIT_CONFIG_PARAMETERS": f"'http.proxy={http}'",
     }
 
 
 def java_flags(http_port: int, password: str = "") -> str:
-    """What tells Java of it; with a password those of its programs that know these properties."""
+    """Flags that tell Java of the proxy; a password is read only by programs that know these properties."""
     own = f" -Dhttp.proxyUser={USER} -Dhttp.proxyPassword={password}" if password else ""
     return (
         " ".join(f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={http_port}" for scheme in ("http", "https"))
@@ -78,19 +78,19 @@ def java_flags(http_port: int, password: str = "") -> str:
     )
 
 
-#: What tells the programs inside of the front, for those that ask; the others are met by the stand-in addresses.
+#: Variables that tell the programs inside of the proxy; programs that read none are met by the stand-in addresses.
 PROXIES = proxies(HTTP_PORT, SOCKS_PORT)
 
-#: Says to a program that it is inside.
+#: The variable that says to a program that it runs in a sandbox.
 MARKER = "VXCONF_SANDBOX"
 
-#: What a task may not say of the front.
+#: Variables a task may not set, since they would speak to the proxy in its name.
 _NEVER = ("CLOUDSDK_PROXY_USERNAME", "CLOUDSDK_PROXY_PASSWORD")
 
-#: A task's own value of these does not survive: they are the sandbox's.
+#: Variables of which a task's own value does not survive, since they are the sandbox's.
 RESERVED = frozenset((*TEMPORARY, MARKER, *PROXIES, *_NEVER))
 
-#: Java knows no variable but this one; what the task itself wants of it comes after.
+#: The one variable Java reads; the task's own flags come after the proxy's.
 JAVA = "JAVA_TOOL_OPTIONS"
 JAVA_FLAGS = java_flags(HTTP_PORT)
 

@@ -1,10 +1,9 @@
-r"""The syntax of a grant, and what a pattern matches.
+r"""The syntax of a grant, and the paths a pattern matches. Pure.
 
-Braces are expanded first. Then `*`, `?` and `[class]` match inside one component, dotfiles and
-directories included, and `**` as a whole component crosses directories but never a link. A
-backslash takes the meaning from the next of `\ * ? [ ] { } ,`; before anything else it is an ordinary
-character, so that every name can be spelled. A trailing `/` means the directory and all of it, and so
-do `/**` and `/**/*`.
+Braces are expanded first. Then `*`, `?` and `[class]` match inside one component, dotfiles and directories included,
+and `**` as a whole component crosses directories but never a link. A backslash takes the meaning from the next of `\ *
+? [ ] { } ,`; before anything else it is an ordinary character, so that every name can be spelled. A trailing `/` means
+the directory and all of it, and so do `/**` and `/**/*`.
 
 The two libraries behind this load when a grant has a brace or a wildcard, not before: most have neither.
 """
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_facts import Files
 
-#: How many grants one grant's braces may become.
+#: The most grants that the braces of one grant may become.
 MAX_ALTERNATIVES = 1000
-#: How many directory entries one pattern may look at.
+#: The most directory entries that one pattern may look at.
 MAX_ENTRIES = 250_000
 
-# as text: most grants are names, and a check of those never loads `re`
+# Expressions are kept as text: most grants are names, and a check of those never loads `re`.
 _ESCAPED = r"\\([\\*?\[\]{},])"
 _CHARACTER = r"(?s)\\[\\*?\[\]{},]|."
 _WHOLE = r"(?:^|(?<=/))\*\*(?:/+\*\*)*(?:/+\*)?/*$"
@@ -53,13 +52,13 @@ def unescape(grant: str) -> str:
 
 
 def is_plain(grant: str) -> bool:
-    """Whether nothing in a grant is more, or less, than a character of a path."""
+    """Whether every character of a grant stands for itself."""
     return bool(grant) and _NEVER_PLAIN.isdisjoint(grant)
 
 
 def has_wildcard(grant: str) -> bool:
     """Whether a wildcard is left unescaped in a grant whose braces are expanded."""
-    # most grants hold none at all, and a check of many files asks this of every one many times
+    # The set is asked first: most grants hold no wildcard, and a check of many files asks this of each many times.
     return not _WILD.isdisjoint(grant) and ("\\" not in grant or not _WILD.isdisjoint(_tokens(grant)))
 
 
@@ -124,7 +123,7 @@ def named_path(grant: str) -> str | None:
 
 
 class Matcher:
-    """A test for paths, from `matcher`; it can be pickled, and needs no library where it is used."""
+    """A test for paths, made by `matcher`; it can be pickled and needs no library where it is used."""
 
     def __init__(
         self,
@@ -219,7 +218,7 @@ class _Pattern(NamedTuple):
         return (state + 1,) if matches(part) is not None else ()
 
     def _closed(self, states: set[int]) -> set[int]:
-        # `**` may stand for no component at all
+        # `**` may stand for no component at all.
         for state in sorted(states):
             at = state
             while at < len(self.components) and self.components[at] is None:
@@ -237,7 +236,7 @@ def _component(component: str) -> Callable[[str], object]:
         return re.compile(re.escape(unescape(component)) + r"\Z").match
     from wcmatch import fnmatch
 
-    # an ordinary backslash must not become an escape of what follows it
+    # An ordinary backslash is doubled, so that it escapes nothing that follows it.
     spelled = "".join("\\\\" if piece == "\\" else piece for piece in _tokens(component))
     (source,), _ = fnmatch.translate(spelled, flags=fnmatch.DOTMATCH | fnmatch.CASE | fnmatch.FORCEUNIX)
     return re.compile(source.removesuffix("$") + r"\Z").match
@@ -261,10 +260,10 @@ def literal_base(grant: str) -> str:
 
 
 def expand(grant: str, files: Files, *, skip: Callable[[str], bool] = lambda _path: False) -> tuple[str, ...]:
-    """What an absolute grant stands for now: existing paths, sorted, spelled as the pattern reached them.
+    """The existing paths an absolute grant stands for now, sorted, spelled as the pattern reached them.
 
-    A hit whose real path leaves the directory holding the first wildcard is dropped, and so is one
-    that `skip` names, with everything below it. A pattern spelled as a directory hits only directories.
+    A hit whose real path leaves the directory that holds the first wildcard is dropped. So is a hit that `skip` names,
+    with everything below it. A pattern spelled as a directory hits only directories.
 
     Raises:
         Refusal: the pattern would have to look at more than `MAX_ENTRIES` directory entries.
@@ -293,7 +292,7 @@ class _Search:
         base = literal_base(self.grant)
         wild = paths.parts(self.grant)[len(paths.parts(base)) :]
         holder = paths.canonical(base, self.files)
-        # one visit for each directory and rest of the pattern, however many ways lead there
+        # Each directory is visited once for each rest of the pattern, however many ways lead there.
         seen: set[tuple[str, int]] = set()
         todo = [(base, holder, 0)]
         while todo:
@@ -332,7 +331,7 @@ class _Search:
             if matches is not None and matches(name) is None:
                 continue
             kind = self.files.kind(paths.join(real, name))
-            # `**` does not cross links
+            # `**` does not cross links.
             if kind is Kind.DIRECTORY or (kind is not None and matches is not None):
                 yield self._place(spelled, real, name, kind)
 

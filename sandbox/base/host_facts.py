@@ -1,4 +1,4 @@
-"""What a planner may know of the machine, as values handed in; nothing here asks for them."""
+"""The facts of a machine that planning may know, as values handed in; nothing here asks the machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """What a name stands for, a link not followed."""
+    """The kind of file a name stands for, a link not followed."""
 
     DIRECTORY = "directory"
     FILE = "file"
@@ -39,9 +39,9 @@ class Files(Protocol):
 
 
 def remembered(files: Files, key: tuple[str | None, ...], work: Callable[[], Known]) -> Known:
-    """What `work` finds in a file system, once for each key where that never changes.
+    """The result of `work`, kept for each key where the file system never changes.
 
-    A `Files` that shows one moment says so by having a dict `kept`; others are asked each time.
+    A `Files` that shows one moment says so by having a dict `kept`; with others the work is done each time.
     """
     kept: dict[tuple[str | None, ...], Known] | None = getattr(files, "kept", None)
     if kept is None:
@@ -54,7 +54,7 @@ def remembered(files: Files, key: tuple[str | None, ...], work: Callable[[], Kno
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFacts:
-    """The rest of what planning depends on.
+    """The facts planning depends on besides files.
 
     Attributes:
         platform: `linux` or `macos`.

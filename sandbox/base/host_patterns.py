@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from sandbox.contract.errors import SandboxError
 
-# no regular expressions but for what is no pattern: a check of small files would load `re` for these alone
+# Regular expressions are used only for entries that are no pattern: a check of small files would load `re` for them.
 _DIGITS = frozenset("0123456789")
 _HEX = frozenset("0123456789abcdef")
 _IN_LABELS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
@@ -24,9 +24,9 @@ _PARTS_OF_IPV4 = 4
 _MAX_PART = 255
 _URL = r"([a-zA-Z][a-zA-Z0-9+.-]*)://(?:[^/@]*@)?([^/?#]*)"
 
-# one program's host is another's user, path, zone or escape
+# Characters that no host has: one program's host is another's user, path, zone or escape.
 _NEVER = frozenset(" /\\@?#%*,;<>\"'`{}|^&=+()!$~")
-#: This machine itself, as a task spells it.
+#: The spellings of this machine in a task.
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 _MAX_PORT = 65535
@@ -60,11 +60,11 @@ class Pattern(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it names this machine itself."""
+        """Whether the pattern names this machine itself."""
         return self.host in LOOPBACK and not self.wildcard
 
     def matches(self, host: str, port: int | None) -> bool:
-        """Whether it covers a host in canonical form; a port of `None` asks for every port.
+        """Whether the pattern covers a host in canonical form; a port of `None` asks for every port.
 
         A wildcard covers strict subdomains alone, and no address. A bare `*` covers everything.
         """
@@ -77,7 +77,7 @@ class Pattern(NamedTuple):
         return host.endswith(f".{self.host}") and not is_address(host)
 
     def covers(self, other: Pattern) -> bool:
-        """Whether it means every host and port another pattern means."""
+        """Whether the pattern means every host and port another pattern means."""
         if self.port not in {None, other.port}:
             return False
         if other.wildcard:
@@ -129,7 +129,7 @@ def _is_ipv4(text: str) -> bool:
 
 
 def _is_decimal(text: str, most: int) -> bool:
-    """Whether it is a number up to `most`, spelled in the one way."""
+    """Whether a text is a number up to `most` in its only spelling."""
     plain = 0 < len(text) <= len(str(most)) and _DIGITS.issuperset(text) and (text[0] != "0" or text == "0")
     return plain and int(text) <= most
 

@@ -1,4 +1,4 @@
-"""Well-known sockets of a host: those that command it, and those every program asks; pure.
+"""Well-known sockets of a host: those that command the host, and those every program asks. Pure.
 
 A path is canonical, or one of the usual spellings of it.
 """
@@ -10,7 +10,7 @@ import re
 _USER = r"(?:/var)?/run/user/[0-9]+"
 _TMP = r"(?:/private)?(?:/var)?/tmp"
 
-#: What is behind a socket, by the pattern of its whole path; the first that matches counts.
+#: The programs behind sockets, by the pattern of the whole path; the first pattern that matches counts.
 _CONTROLS = (
     (r".*/docker(?:-[^/]*|/[^/]*|\.raw)?\.sock", "the Docker daemon, which starts anything as root"),
     (r".*/(?:containerd(?:/[^/]*)?|crio(?:/[^/]*)?|buildkitd?)\.sock(?:\.ttrpc)?", "a container daemon of the host's"),
@@ -46,7 +46,7 @@ _CONTROLS = (
     (r"(?:/var)?/run/snapd(?:-snap)?\.socket", "snapd, which installs programs"),
 )
 
-#: Asked at every look-up of a user or a host, by libraries that go on without an answer; a refusal is no news.
+#: Sockets asked at every look-up of a user or a host, by libraries that go on without an answer: a refusal is no news.
 _ASKED = (
     r"(?:/var)?/run/(?:nscd|nslcd)/[^/]*",
     r"(?:/var)?/run/systemd/(?:userdb|resolve|resolve\.hook)/.*",
@@ -58,10 +58,10 @@ _ASKED = (
 
 
 def control(path: str) -> str | None:
-    """What a socket commands, as a noun phrase for people; `None` for one that is not known to command anything."""
+    """The power a socket gives, as a noun phrase for people; `None` for a socket not known to command anything."""
     return next((what for pattern, what in _CONTROLS if re.fullmatch(pattern, path)), None)
 
 
 def asked_everywhere(path: str) -> bool:
-    """Whether the system's own libraries knock there of themselves, and do without an answer."""
+    """Whether the system's own libraries connect to a socket by themselves, and do without an answer."""
     return any(re.fullmatch(pattern, path) for pattern in _ASKED)

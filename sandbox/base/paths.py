@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_facts import Files
 
-#: Links followed in one path before it counts as a loop; the kernel's own number.
+#: The most links followed in one path before it counts as a loop, as in the kernel (path_resolution(7)).
 LINK_HOPS = 40
 
 
@@ -109,7 +109,7 @@ def _links_on(path: str, files: Files) -> tuple[tuple[str, str], ...]:
 
 
 def _known_above(what: str, path: str, files: Files) -> Any:
-    """What was found of the directory a path is in, where the last component adds no link; else `None`.
+    """The result kept for the directory a path is in, where the last component adds no link; else `None`.
 
     A project's paths are many, and most of the way to them is the way to the project.
     """
@@ -126,12 +126,12 @@ def _known_above(what: str, path: str, files: Files) -> Any:
 
 
 def _is_same(path: str) -> bool:
-    """Whether a path's last component says nothing."""
+    """Whether a path's last component is empty or `.`."""
     return name(path) in {"", "."}
 
 
 def follow(path: str, *, link_at: Callable[[str], str | None], passes: Callable[[str, str | None], bool]) -> str | None:
-    """Where a path leads, followed component by component as somebody would who sees less than the host.
+    """Follow a path component by component, as somebody does who sees less than the host has.
 
     Args:
         path: absolute.

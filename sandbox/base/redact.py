@@ -1,4 +1,4 @@
-"""Hides the values of secret-looking variables in text that people see."""
+"""The masker that hides the values of secret-looking variables in text that people see. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _SECRET_NAME = re.compile(
     r"token|secret|passw|passphrase|credential|api_?key|access_?key|private_?key|auth", re.IGNORECASE
 )
-# a shorter value would blank ordinary words
+# A shorter value is left alone: hiding it would blank ordinary words.
 _SHORTEST = 6
 _SHOWN = "***"
 

@@ -1,6 +1,6 @@
-"""The values that cross the engine's border, importable from here; nothing with effects.
+"""The values that enter and leave the engine, importable from here; importing them has no effects.
 
-Results load when they are asked for: a program that only resolves configs has none.
+The values of a run's result load when they are first asked for: a program that only resolves configs has none.
 """
 
 from __future__ import annotations

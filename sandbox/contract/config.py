@@ -1,8 +1,8 @@
-"""The values that cross the engine's border: frozen, hashable, picklable; nothing with effects.
+"""The values that enter the engine: frozen, hashable and picklable, without effects.
 
-`ResolvedSandboxConfig` goes in; `RunResult` and what it is made of come out, from `sandbox.contract.results`, and
-load when they are asked for. Paths are absolute and canonical. A grant is a string in grant syntax: a directory
-ends in `/`, a pattern stays a pattern, and a metacharacter that is meant literally is escaped with a backslash.
+A `ResolvedSandboxConfig` goes in. What comes out is in `sandbox.contract.results`. Paths are absolute and canonical. A
+grant is a string in grant syntax: a directory ends in `/`, a pattern stays a pattern, and a metacharacter that is meant
+literally is escaped with a backslash.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ Platform = Literal["linux", "macos"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ignore:
-    """Denials to leave out of the report, by kind: exact text or globs; nothing becomes readable."""
+    """Denials to leave out of the report, by kind.
+
+    Each entry is exact text or a glob. An ignored path does not become readable.
+    """
 
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
@@ -29,7 +32,7 @@ class Ignore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedSandboxConfig:
-    """What one task may touch, with every path absolute and canonical.
+    """The grants of one task, with every path absolute and canonical.
 
     Attributes:
         network: `None` (nothing), `True` (the union of the run's lists) or host patterns.
@@ -58,7 +61,7 @@ class ResolvedSandboxConfig:
 
 
 class Reach(Enum):
-    """What a plan lets a task do with one path."""
+    """The most a plan lets a task do with one path."""
 
     HIDDEN = "hidden"
     READ = "read"

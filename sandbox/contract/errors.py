@@ -1,10 +1,10 @@
-"""What the engine refuses with: a fact, and advice kept apart from it."""
+"""The errors the engine refuses with: each is a fact, with advice kept apart from it."""
 
 from __future__ import annotations
 
 import errno
 
-#: The hint of a failure whose cause is the machine's and not known where it is met.
+#: The hint of a failure that lies with the machine, where its cause is not known yet.
 ASK = "run `vxconf doctor` for the cause"
 
 _REMEDIES = {
@@ -18,13 +18,13 @@ _REMEDIES = {
 
 
 def told(error: OSError) -> str:
-    """What the kernel refused, and where."""
+    """The kernel's reason for an error, and the file it is about."""
     what = error.strerror or str(error)
     return f"{error.filename}: {what}" if error.filename else what
 
 
 def remedy(error: BaseException) -> str:
-    """What to do where the machine has run out of something, empty where that is not the cause."""
+    """The cure where the machine has run out of something; empty where that is not the cause."""
     number = errno.ENOMEM if isinstance(error, MemoryError) else error.errno if isinstance(error, OSError) else None
     return _REMEDIES.get(number or 0, "")
 
@@ -48,19 +48,19 @@ class SandboxError(Exception):
 
 
 class Unavailable(SandboxError):
-    """This machine cannot build a sandbox; nothing was run."""
+    """A refusal since this machine cannot build a sandbox; nothing was run."""
 
 
 class NotStarted(SandboxError):
-    """A sandbox was being built and something on the way failed; nothing of the command ran."""
+    """A failure on the way to a sandbox; nothing of the command was run."""
 
 
 class Masked(NotStarted):
-    """The kernel gives a task no `/proc` of its own here, since parts of this one are hidden."""
+    """A refusal since the kernel gives a task no `/proc` of its own where parts of this one are hidden."""
 
 
 class RequestRefused(SandboxError):
-    """What a config asks for cannot be granted.
+    """A refusal of a config that asks for something that cannot be granted.
 
     Attributes:
         refusals: every reason found, in the order of the config.

@@ -1,4 +1,4 @@
-"""What calls mean to do, whatever they are called."""
+"""The intents of calls: what a call is for, whatever its name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Intent(Enum):
-    """What a call meant to do, whatever it is called."""
+    """The intent of a call, whatever its name."""
 
     OPEN = "open"  # open for reading, of a file or a directory
     EXEC = "exec"
@@ -22,7 +22,7 @@ class Intent(Enum):
     CONNECT = "connect"
 
 
-#: Those that change something.
+#: The intents that change something.
 WRITE_INTENTS = frozenset(
     {
         Intent.WRITE,

@@ -1,4 +1,4 @@
-"""The codes the engine refuses with; what each means and how to cure it is documented in `docs/diagnostics.md`."""
+"""The codes the engine refuses with; `docs/diagnostics.md` says of each what it means and what cures it."""
 
 from __future__ import annotations
 

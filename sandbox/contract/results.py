@@ -1,4 +1,4 @@
-"""What comes out of a run: accesses as observers saw them, what counts of them, and the verdict; frozen values."""
+"""The frozen values that come out of a run: accesses as observers saw them, violations, the fix and the verdict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """One call of the task, as an observer saw it, before anybody judged it.
+    """One call of the task as an observer saw it, not judged yet.
 
     Attributes:
         pid: the caller on the host, 0 when unknown.
@@ -47,14 +47,15 @@ class Access:
 
 ViolationKind = Literal["read", "write", "network", "systemInfo", "other"]
 
-#: What helps against a denial: an entry of `allow`, one of `ignore`, the task's own temporary directory, running the
-#: task that makes the file; nothing ever, for it holds credentials; or a change of what is run, for no entry allows it.
+#: The cure of a denial. `grant`: an entry of `allow`. `ignore`: an entry of `ignore`. `use-tmpdir`: the task's own
+#: temporary directory. `run-upstream`: running the task that makes the file. `credential`: none, for the path holds
+#: credentials. `tool-fault`: a change of the command, for no entry allows it.
 DenialClass = Literal["grant", "ignore", "use-tmpdir", "run-upstream", "credential", "tool-fault"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """A denial that counts: it fails the task.
+    """A denial that counts, so that it fails the task.
 
     Attributes:
         operation: the system call's name, or `network-outbound`.
@@ -76,7 +77,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hint:
-    """A note beside a failure: never counted, never turning a pass red.
+    """A note beside a failure; it is never counted and never fails a task.
 
     Attributes:
         class_: what helps, where the note is about a denial.
@@ -93,7 +94,7 @@ Strength = Literal["full", "weaker", "off"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protections:
-    """How strong each wall was for one run."""
+    """The strength of each wall in one run."""
 
     filesystem: Strength = "off"
     network: Strength = "off"
@@ -104,7 +105,7 @@ class Protections:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixPaths:
-    """Entries by list, spelled for the project's file."""
+    """Entries by the list they belong to, spelled for the project's file."""
 
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
@@ -113,7 +114,7 @@ class FixPaths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixInputs:
-    """Entries that make the cache key answer for a new read."""
+    """Entries of the cache key that make it answer for a new read."""
 
     files: tuple[str, ...] = ()
     workspace_files: tuple[str, ...] = ()
@@ -121,7 +122,7 @@ class FixInputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """The smallest set of entries that would have let the attempt pass.
+    """The fewest entries that would have let the attempt pass.
 
     Attributes:
         withheld: paths that were denied and are never suggested: credential stores.
@@ -155,7 +156,7 @@ class RunRefusal:
 
 
 def refusals_of(error: SandboxError) -> tuple[RunRefusal, ...]:
-    """Every reason an error of the engine holds, in its order: several for a config that cannot be granted."""
+    """Every reason in an error of the engine, in the error's order: a config that cannot be granted has several."""
     if not isinstance(error, RequestRefused):
         return (RunRefusal(message=error.message, hint=error.hint),)
     return tuple(
@@ -165,7 +166,7 @@ def refusals_of(error: SandboxError) -> tuple[RunRefusal, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """What became of one attempt.
+    """The result of one run.
 
     Attributes:
         sandboxed: false for a task that declares no sandbox.

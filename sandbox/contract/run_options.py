@@ -1,4 +1,4 @@
-"""How a command is run, whatever runs it; and what no process can be given. Pure."""
+"""The options of a run, what others need of a run and a session, and what no process can be given. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GRACE = 5.0
 
 
 class RunOptions(TypedDict, total=False):
-    """How one command is run; every key may be left out.
+    """The options of one run; every key may be left out.
 
     Attributes:
         args: appended to the command, each quoted.
@@ -55,17 +55,17 @@ class RunOptions(TypedDict, total=False):
 
 
 class Signalled(Protocol):
-    """Something that takes signals."""
+    """A run or an attempt that passes signals on to its command."""
 
     def signal(self, number: int) -> None:
-        """Send one to the command's group, from any thread; `SIGKILL` ends the whole sandbox."""
+        """Send a signal to the command's group, from any thread; `SIGKILL` ends the whole sandbox."""
 
 
 class Running(Protocol):
-    """One call of `Session.run`, on whatever platform."""
+    """One call of `Session.run`, on either platform."""
 
     def stop(self) -> None:
-        """End it, from any thread, now or as soon as it starts."""
+        """End the run, from any thread, now or as soon as it starts."""
 
     def signal(self, number: int) -> None:
         """Send a signal to the command, from any thread; to nobody while none runs."""
@@ -75,7 +75,7 @@ class Running(Protocol):
 
 
 def executable(command: str, variables: Mapping[str, str]) -> None:
-    """Refuse what no process can be given."""
+    """Refuse a command or a variable that no process can be given."""
     if "\0" in command:
         raise NotStarted(f"the command {command!r} holds a NUL character", hint="remove the character")
     for name, value in variables.items():
@@ -93,7 +93,7 @@ class Runner(Protocol):
         """The tasks whose lists `network = true` reaches."""
 
     def enter(self, attempt: Signalled) -> None:
-        """The session's signals reach the attempt from now on."""
+        """Have the session's signals reach an attempt from now on."""
 
     def leave(self, attempt: Signalled) -> None:
-        """The attempt has ended."""
+        """Have the session's signals no longer reach an attempt, which has ended."""

@@ -1,1 +1,1 @@
-"""From what a task did to what counts: violations, hints, and the lines that would allow it. Pure."""
+"""From the accesses of a task to its violations and hints, and the lines that would allow them. Pure."""

@@ -1,1 +1,1 @@
-"""What this machine is and can do."""
+"""The facts of this machine, and what it can do."""

@@ -1,1 +1,1 @@
-"""The engine on macOS: profile text, the log, and the runner."""
+"""The engine on macOS: one run under `sandbox-exec`, with the log as its observer."""

@@ -1,1 +1,1 @@
-"""From a request to operations: pure, for either platform."""
+"""From a request to a plan, for either platform. Pure."""

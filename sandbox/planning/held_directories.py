@@ -1,9 +1,9 @@
-"""Which directories are held where nothing serves granted names, and why one cannot be.
+"""The directories that are held where nothing serves granted names, and why one cannot be held. Pure.
 
-A held directory is bound writable, so that a granted name in it may be made, replaced and removed; what else it has at
-the start is laid over as it would be hidden or read-only anyway. That is weaker than serving the names: a mount over a
-directory entry goes when the host renames over the entry, and over what comes later there is none. So an observer
-answers for such a directory at each call as well.
+A held directory is bound writable, so that a granted name in it may be made, replaced and removed. Its other entries at
+the start are laid over, hidden or read-only as they would be anyway. Held directories are weaker than served names. A
+mount over a directory entry goes when the host renames over the entry, and there is none over an entry that comes
+later. So an observer answers for a held directory at each call as well.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def hold(request: Request, files: Files, tree: Tree, executed: ProtectedNames) -> tuple[Refusal, ...]:
-    """Mark every directory that granted names stand in, or a pattern's hits; why some cannot be held."""
+    """Mark every directory that holds granted names, or hits of a pattern; the reasons why some cannot be held."""
     served = tree.served
     granted = GrantedNames(served, executed=executed)
     refused: list[Refusal] = []
@@ -57,7 +57,7 @@ def _holders(served: Iterable[Name | Names], files: Files, granted: GrantedNames
 
 
 def _of_hits(names: Names, files: Files, granted: GrantedNames) -> Iterator[str]:
-    """The directories of what a pattern matches now, as far as no link leads there."""
+    """The directories that hold the present hits of a pattern, as far as no link leads there."""
 
     def walled(path: str) -> bool:
         return any(paths.at_or_under(path, wall) for wall in names.without)
@@ -70,7 +70,7 @@ def _of_hits(names: Names, files: Files, granted: GrantedNames) -> Iterator[str]
 def _judge(
     request: Request, files: Files, directory: str, operation: Name | Names
 ) -> tuple[Refusal | None, tuple[str, ...]]:
-    """Why a directory cannot be held, else what has to be made in it so that it can be laid over."""
+    """The reason why a directory cannot be held, else the directories to make in it so that they can be laid over."""
     missing: list[str] = []
     for wall in (*request.walls, *request.stores):
         if paths.at_or_under(directory, wall.path):

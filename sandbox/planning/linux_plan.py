@@ -1,4 +1,4 @@
-"""From a request to the operations of a Linux sandbox."""
+"""From a request to the operations of a Linux sandbox. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HERMETIC = Origin(reason="the task is hermetic: nothing outside exists unless i
 _STARTS = Origin(reason="a process needs it to start")
 _OWN = Origin(reason="every sandbox has its own")
 
-#: What a process needs to start, besides the directories of the root whose name begins with `lib`.
+#: The directories a process needs to start, besides those of the root whose name begins with `lib`.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/etc", "/nix/store", "/gnu/store")
 
 _LINK = Origin(reason="what is granted is reached through this link")
@@ -48,7 +48,7 @@ def plan(request: Request, files: Files, *, temp: str | None = None, served: boo
         request: what may be reached.
         files: the host's file system, as it is now.
         temp: the task's own temporary directory, canonical.
-        served: whether something serves what is granted by name; where nothing does, its directories are held.
+        served: whether something serves granted names; where nothing does, their directories are held.
 
     Raises:
         RequestRefused: with every reason found, in the order of the config.
@@ -95,7 +95,7 @@ def _hide(request: Request, files: Files, tree: Tree, temp: str | None) -> None:
         tree.hide(temp_root, "content", _TEMP_ROOT)
     for wall in request.walls:
         there = files.kind(wall.path) is not None
-        # a cache that is not there yet may be made while the task runs, by another task even
+        # A cache that is not there yet may be made while the task runs, even by another task.
         if there or (wall.closed and paths.under(wall.path, request.config.workspace)):
             place = wall.path if there else _first_missing(wall.path, files)
             tree.hide(place, "absent", Origin(reason=f"{wall.reason} is a wall"))
@@ -103,7 +103,7 @@ def _hide(request: Request, files: Files, tree: Tree, temp: str | None) -> None:
         if files.kind(wall.path) is Kind.DIRECTORY:
             tree.hide(wall.path, "content", Origin(reason=f"{wall.reason} is a wall"))
     for store in request.stores:
-        # a cover of all of /etc would be as many mounts again as the rest of a plan
+        # A secret of the system is laid over: a cover of all of `/etc` would double the mounts of the plan.
         how: Hide = "over" if store.path in request.facts.secrets else "blank"
         tree.hide(store.path, how, Origin(reason=f"{store.reason} is closed unless a grant names it"))
 
@@ -127,7 +127,7 @@ def _only_what_starts(files: Files, tree: Tree) -> None:
 def _write(
     request: Request, files: Files, tree: Tree, grants: tuple[WriteGrant, ...], *, served: bool
 ) -> ProtectedNames:
-    """Everything that may be written: each grant, but for those another covers."""
+    """Grant every write grant, but for those another covers; the names that stay protected."""
     places = write_places(request, files, grants)
     named = _serve(tree, places)
     names = [one.path for one in named if isinstance(one, Name)]
@@ -135,14 +135,14 @@ def _write(
     granted = GrantedNames(named, executed=ProtectedNames(heads=heads, git_config=request.config.git_config))
     bound = _bind(tree, places, granted)
     executed = protected(request, files, bound=bound, names=names, heads=heads)
-    # what serves names keeps those other programs execute as they are; where nothing does, mounts have to
+    # The server of names keeps protected names in them as they are. Where nothing serves names, mounts have to.
     over = bound if served else [*bound, *(path for path in names if files.kind(path) is Kind.DIRECTORY)]
     _pin(files, tree, over, executed.kept)
     return executed
 
 
 def _serve(tree: Tree, places: Iterable[WritePlace]) -> list[Name | Names]:
-    """Grant names and patterns; what each comes to."""
+    """Grant names and patterns; the operation of each."""
     named: list[Name | Names] = []
     for place in places:
         if isinstance(place.named, Name):
@@ -154,7 +154,7 @@ def _serve(tree: Tree, places: Iterable[WritePlace]) -> list[Name | Names]:
 
 
 def _bind(tree: Tree, places: Iterable[WritePlace], granted: GrantedNames) -> list[str]:
-    """Grant directories and files, but for those inside what is granted by name; which were."""
+    """Grant directories and files, but for those inside granted names; the paths that were granted."""
     bound: list[str] = []
     for place in places:
         grant = place.grant
@@ -169,19 +169,19 @@ def _bind(tree: Tree, places: Iterable[WritePlace], granted: GrantedNames) -> li
 
 
 def _pin(files: Files, tree: Tree, over: list[str], kept: tuple[str, ...]) -> None:
-    """Have the names other programs execute stay as they are in places that are mounted writable."""
+    """Keep protected names as they are in places that are mounted writable."""
     for path in kept:
-        # a link cannot be mounted over; what it leads to can
+        # A link cannot be mounted over; the place it leads to can.
         real = paths.canonical(path, files)
         if files.kind(real) in {Kind.FILE, Kind.DIRECTORY}:
-            # the outermost: a grant inside another is no mount of its own
+            # The outermost grant holds the path: a grant inside another is no mount of its own.
             holder = min((grant for grant in over if paths.under(real, grant)), key=len, default=None)
             if holder is not None:
                 tree.pin(real, Origin(reason=f"other programs execute what {paths.name(path)} says"), below=holder)
 
 
 class _Reads:
-    """Read grants, one after the other, each into the tree, the inert ones or the refusals."""
+    """Read grants, one after the other, each put into the tree, the inert ones or the refusals."""
 
     def __init__(self, request: Request, files: Files, tree: Tree) -> None:
         self.inert: list[tuple[str, str]] = []
@@ -208,7 +208,7 @@ class _Reads:
             self.refusals.append(write_grants.placed(refusal, field))
 
     def _canonical(self, path: str) -> str:
-        """As `paths.canonical`; what lies above is looked at once for all that is in one directory."""
+        """The path as `paths.canonical` gives it; the directory above is looked at once for all that is in it."""
         above, _, name = path.rpartition("/")
         if above not in self._real:
             self._real[above] = paths.canonical(above or "/", self._files) == (above or "/")
@@ -226,7 +226,7 @@ class _Reads:
             self.refusals.append(write_grants.others_temporary(f'grant "{grant}"', self._temp_root, field))
             return
         kind = self._files.kind(path)
-        # a loop of links names nothing, and a file is not the directory that was granted
+        # A loop of links names nothing, and a file is not the directory that was granted.
         if kind is None or kind is Kind.LINK or (grant.endswith("/") and kind is not Kind.DIRECTORY):
             self.inert.append((field, path))
             return

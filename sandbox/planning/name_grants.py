@@ -1,4 +1,4 @@
-"""What a plan's `Name` and `Names` operations cover: the rules the server, the judge and a plan share. Pure."""
+"""The names that a plan's `Name` and `Names` operations cover: rules the server, the judge and a plan share. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REMEMBERED = 4096
 
 
 class GrantedNames:
-    """The names a plan serves; it can be pickled, and needs no library where it is used.
+    """The names a plan serves; the value can be pickled and needs no library where it is used.
 
     Args:
         operations: a plan's; all but `Name` and `Names` are passed over.
@@ -36,7 +36,7 @@ class GrantedNames:
         self._patterns = tuple(
             (head, frozenset(without), globs.matcher(those)) for (head, without), those in patterns.items()
         )
-        # what holds such a place is not served whole, or the place would be as well
+        # A directory that holds such a place is not served whole, or the place would be served as well.
         self._holders = {
             without: frozenset(above for path in without for above in paths.parents(path))
             for _, without, _ in self._patterns
@@ -52,7 +52,7 @@ class GrantedNames:
         return frozenset(self._held.get(directory, ()))
 
     def granted(self, path: str) -> bool:
-        """Whether `path` itself is a granted name; what is below one is not asked here."""
+        """Whether `path` itself is a granted name; names below one do not count."""
         if paths.name(path) in self._held.get(paths.parent(path), ()):
             return True
         return any(
@@ -70,9 +70,9 @@ class GrantedNames:
         return directory in self._held or self._leads(directory)[0]
 
     def beside(self, path: str, *, within: str = "/") -> bool:
-        """Whether what the task makes at `path` is staged: in a directory that may hold a granted name, or below that.
+        """Whether a name the task makes at `path` is staged, in a directory that may hold a granted name or below one.
 
-        Where the plan itself places something at `path` that decides instead; `within` is the deepest directory above
+        Where the plan places something at `path`, the plan decides instead. `within` is the deepest directory above
         `path` that it places.
         """
         if self.served(path):
@@ -87,9 +87,9 @@ class GrantedNames:
         return any(paths.at_or_under(head, place) for head, _, _ in self._patterns)
 
     def leads(self, directory: str) -> bool:
-        """Whether a pattern may match something further below `directory`'s own names, or in it.
+        """Whether a pattern may match a name in `directory`, or further below.
 
-        A directory of such a path that is no granted name itself is shown only where it leads to a match.
+        A directory that only leads there, and is no granted name itself, is shown only where it leads to a match.
         """
         return any(self._leads(directory))
 

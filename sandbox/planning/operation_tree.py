@@ -1,14 +1,13 @@
-"""From marks on paths to operations, whatever the marks came from.
+"""From marks on paths to operations, whatever grants the marks come from. Pure.
 
-Rule 1: the deepest mark above a path decides about it; at one place a grant beats what hides.
-Rule 2: below something hidden a grant opens itself and the directories that lead to it, nothing else.
-Rule 3: what is hidden by name rests on a cover around it. Only in a writable directory, in the file system's root where
-it is shown, and where that was asked for is it laid over instead.
-Rule 4: a bind that adds nothing to what already stands there is left out, but for the directories above a pin,
-which have to be mounts so that they cannot be renamed away.
-Rule 5: a directory held for the names granted in it is writable; each other entry it has is placed as if it were not.
-Rule 6: where names are served, a readable directory in which granted names may stand is presented: a cover, its other
-children bound one by one. Nothing is placed at a granted name or below it.
+Rule 1: the deepest mark above a path decides about it; at one place a grant beats a mark that hides. Rule 2: below
+something hidden a grant opens itself and the directories that lead to it, nothing else. Rule 3: a name that is hidden
+rests on a cover around it. It is laid over instead only in a writable directory, in the file system's root where that
+is shown, and where a mark asks for it. Rule 4: a bind that adds nothing is left out, but for the directories above a
+pin: those have to be mounts so that they cannot be renamed away. Rule 5: a directory held for the names granted in it
+is writable; each other entry it has is placed as if it were not. Rule 6: where names are served, a readable directory
+in which granted names may stand is presented: it is a cover, and its other children are bound one by one. Nothing is
+placed at a granted name or below it.
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ if TYPE_CHECKING:
     from sandbox.planning.path_marks import Hide
     from sandbox.request.protected_names import ProtectedNames
 
-#: Entries of readable directories a task's patterns of names may have presented.
+#: The most entries of readable directories that a task's patterns of names may have presented.
 PRESENTED_LIMIT = 2_000
 
 
 class Tree:
-    """Marks, collected in any order; the operations do not depend on it."""
+    """Marks on paths, collected in any order; the operations do not depend on the order."""
 
     def __init__(self, files: Files) -> None:
         """Start with the whole root readable."""
@@ -64,11 +63,11 @@ class Tree:
         self._instead: dict[Names, str] = {}
         self._presented = 0
         self._holds = False
-        # directories already led to, the root among them: nothing about the way there changes again
+        # Directories that are led to already, the root among them; nothing about the way there changes again.
         self._led: dict[str, MarkedPath] = {"": self._root}
 
     def read(self, path: str, origin: Origin) -> None:
-        """Grant reading of what stands at a path, and everything below it."""
+        """Grant reading of a path and everything below it."""
         node = self._lead(path, origin)
         node.read = node.read or origin
 
@@ -111,14 +110,14 @@ class Tree:
 
     @property
     def served(self) -> tuple[Name | Names, ...]:
-        """What was granted by name."""
+        """The operations of granted names."""
         return tuple(self._served)
 
     def hold(self, path: str, origin: Origin, *, make: Iterable[str] = ()) -> None:
-        """Have a directory be writable for the names granted in it, but for all else it has.
+        """Have a directory be writable for the names granted in it, and for nothing else it has.
 
         Args:
-            path: it exists, or is marked to be made.
+            path: the directory; it exists, or is marked to be made.
             origin: the grant.
             make: directories to make in it, so that they can be laid over.
         """
@@ -144,14 +143,14 @@ class Tree:
         node.link = node.link or (target, origin)
 
     def hide(self, path: str, how: Hide, origin: Origin, *, always: bool = False) -> None:
-        """Hide what stands at a path, but for what is granted at it or below it."""
+        """Hide a path, but for what is granted at it or below it."""
         node = self._lead(path, origin) if always else self._node(path)
         if node.hide is None:
             node.hide, node.hidden_by = how, origin
         node.always = node.always or always
 
     def pin(self, path: str, origin: Origin, *, below: str) -> None:
-        """Have what stands at a path stay as it is, in the directory `below` that may be written."""
+        """Keep a path as it is, in the directory `below` that may be written."""
         node = self._node(below)
         for part in paths.parts(path)[len(paths.parts(below)) :]:
             node.holds = node.holds or origin
@@ -159,14 +158,14 @@ class Tree:
         node.pinned = node.pinned or origin
 
     def operations(self, origin: Origin, executed: ProtectedNames | None = None) -> tuple[Operation, ...]:
-        """What to do, parents before children; `origin` says why the root is readable.
+        """The operations, parents before children; `origin` says why the root is readable.
 
         Raises:
             Refusal: a pattern reaches into readable directories of too many entries.
         """
         self._granted = GrantedNames(self._served, executed=executed)
         if self._root.hide is not None and self._root.read is not None:
-            # to cover the root and show it whole again comes to showing it
+            # A root that is covered and then granted whole is shown as it is.
             self._root.hide, self._root.always, origin = None, False, self._root.read
         makes = (self._makes[path] for path in sorted(self._makes, key=paths.parts))
         shown = () if self._root.hide == "content" else (ReadOnlyRoot(path="/", origin=origin),)
@@ -203,7 +202,7 @@ class Tree:
         node.made = True
 
     def _lay(self, origin: Origin) -> Iterator[Operation]:
-        # a stack, not recursion: paths are deeper than Python's
+        # A stack replaces recursion: paths are deeper than Python's.
         todo = [LayoutStep("/", self._root, Reach.READ, Reach.READ, origin)]
         while todo:
             task = todo.pop()
@@ -235,12 +234,12 @@ class Tree:
         return [*placed, *node.patterns], below
 
     def _serve(self, task: LayoutStep) -> tuple[list[Operation], list[LayoutStep]]:
-        """Serve a name; whatever else is granted there is part of it."""
+        """Serve a name; any other grant there is part of it."""
         node = task.node
         placed: list[Operation] = [] if node.name is None else [Name(path=task.path, origin=node.name)]
         if not self._holds or node.holds is None or self._files.kind(task.path) is not Kind.DIRECTORY:
             return placed, []
-        # what other programs execute in there has to be laid over
+        # Protected names in the served directory have to be laid over.
         return self._open(LayoutStep(task.path, node, Reach.READ, Reach.WRITE, node.holds), placed)
 
     def _is_lone_file(self, task: LayoutStep) -> bool:
@@ -273,7 +272,7 @@ class Tree:
                 paths.join(path, name), children.get(name) or MarkedPath(), Reach.WRITE, content, origin, held=True
             )
             for name in sorted({*entries, *children})
-            # over what is not there nothing can be laid
+            # A path that is not there cannot be laid over.
             if name in entries or children[name].made or children[name].name is not None
         ]
         self._presented += len(below)
@@ -313,7 +312,7 @@ class Tree:
         return placed, below
 
     def _open(self, task: LayoutStep, placed: list[Operation]) -> tuple[list[Operation], list[LayoutStep]]:
-        """Show what stands at a place, readable or writable, and go on with what is marked below it."""
+        """Show the file or directory at a place, readable or writable, and go on with the marks below it."""
         kind = Kind.DIRECTORY if task.node.made else self._files.kind(task.path)
         if kind is Kind.LINK:
             if task.laid is Reach.HIDDEN or task.held:
@@ -357,7 +356,7 @@ class Tree:
             node = todo.pop()
             if self._hides_a_name(node):
                 return True
-            # a writable directory is bound whole, and a cover within a bind holds what it hides itself
+            # A writable directory is bound whole, and a cover within a bind holds its hidden names itself.
             if node.write is None and node.hide != "content":
                 todo.extend(node.children.values())
         return False
@@ -368,7 +367,7 @@ class Tree:
         return node.hide in {"absent", "blank"} and node.granted is None
 
     def _count(self, directory: str, entries: int) -> None:
-        """Hold what patterns have presented within bounds."""
+        """Count the entries that patterns have presented, and refuse too many."""
         if not self._granted.leads(directory):
             return
         self._presented += entries

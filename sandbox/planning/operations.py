@@ -18,7 +18,7 @@ def shown(path: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Why an operation is there.
+    """The cause of an operation.
 
     Attributes:
         field: the grant, such as `allowRead[0]`; empty for an implied one.
@@ -31,7 +31,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One step; `path` is absolute and canonical."""
+    """One step of a plan; `path` is absolute and canonical."""
 
     path: str
     origin: Origin
@@ -46,7 +46,7 @@ class Make(Operation):
     """Create a missing directory on the host before anything else, with its parents.
 
     Attributes:
-        passing: it is only there to hold names, and goes at the end if nothing is in it.
+        passing: whether the directory is there only to hold names, so that it goes at the end if nothing is in it.
     """
 
     passing: bool = False
@@ -58,7 +58,7 @@ class Make(Operation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOnlyRoot(Operation):
-    """The whole root, read-only; everything that follows is laid over it."""
+    """The whole root, read-only; every later operation is laid over it."""
 
     def describe(self) -> str:
         return f"show {shown(self.path)} read-only"
@@ -66,13 +66,13 @@ class ReadOnlyRoot(Operation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cover(Operation):
-    """Hide a directory's content: only what later operations place in it exists.
+    """Hide a directory's content: only paths that later operations place in it exist.
 
     The directory exists on the host, or is placed in a cover above it by being named here.
 
     Attributes:
         readable_without: set where a grant lets the whole directory be read and its entries are placed one by one: the
-            names in it that stay hidden. Any other name that is not there is one the task may look for.
+            names in it that stay hidden. The task may look for any other name, though none is there.
     """
 
     readable_without: tuple[str, ...] | None = None
@@ -115,7 +115,7 @@ class Link(Operation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bind(Operation):
-    """The host's file or directory itself; a directory with everything below it."""
+    """The host's own file or directory; a directory with everything below it."""
 
     directory: bool
     writable: bool = False
@@ -130,8 +130,8 @@ class Empty(Operation):
     """An empty read-only directory in place of the host's.
 
     Attributes:
-        laid_over: the host's directory shows through there, so this has to be mounted; otherwise the cover
-            around it shows it.
+        laid_over: whether the host's directory shows through there, so that the empty one has to be mounted; otherwise
+            the cover around it shows it.
     """
 
     laid_over: bool = False
@@ -156,10 +156,10 @@ class Seal(Operation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held(Bind):
-    """The host's directory of granted names, writable for want of anything that serves them.
+    """The host's directory of granted names, writable since nothing serves them.
 
-    Whatever else is in it at the start is placed by a later operation. What comes to be there later is hidden, but for
-    what the task makes: no mount keeps that, an observer answers for it at the call.
+    Each other entry at the start is placed by a later operation. An entry that comes later is hidden, unless the task
+    makes it. No mount keeps that: an observer answers for it at the call.
 
     Attributes:
         readable_without: as for `Cover`.
@@ -173,11 +173,11 @@ class Held(Bind):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absent(Operation):
-    """Something of the host's in a held directory that does not exist for the task, though it is listed there.
+    """An entry of a held directory that does not exist for the task, though it is listed there.
 
     Attributes:
-        directory: laid over with an empty directory, else with a file nobody may open.
-        laid_over: whether anything is; over a link nothing can be, and the observer alone answers for it.
+        directory: whether the entry is laid over with an empty directory, else with a file nobody may open.
+        laid_over: whether the entry is laid over at all; a link cannot be, and the observer alone answers for it.
     """
 
     directory: bool
@@ -191,9 +191,9 @@ class Absent(Operation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name(Operation):
-    """One name of the host, served for reading and writing: whatever it is or becomes, everything below it included.
+    """One name of the host, served for reading and writing: any file it is or becomes, with everything below it.
 
-    Its directory is a cover or a way; nothing is placed at the name or below it.
+    Its directory is a cover or a way. Nothing is placed at the name or below it.
     """
 
     def describe(self) -> str:
@@ -205,11 +205,11 @@ class Names(Operation):
     """Every name a pattern matches, existing or made later, served as a `Name` is.
 
     `path` is the directory that is the pattern's literal head, a cover or a way. Directories below it that lead to a
-    match are shown, with nothing in them but what leads on.
+    match are shown, with nothing in them but names that lead on.
 
     Attributes:
         pattern: absolute, in grant syntax; its head spelled as `path` is.
-        without: absolute paths the pattern does not reach, nor anything below them: walls, and what other
+        without: absolute paths the pattern does not reach, nor anything below them: walls, and places that other
             operations show.
     """
 

@@ -1,4 +1,4 @@
-"""Marks on paths, as a plan collects them, and what they give. Pure."""
+"""Marks on paths, as a plan collects them, and their meaning together. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sandbox.contract.config import Reach
 if TYPE_CHECKING:
     from sandbox.planning.operations import Names, Origin
 
-#: `content`: a directory whose content is hidden; `absent`: a name that does not exist; `blank`: a name
-#: that stays, with nothing in it; `over`: likewise, laid over even where a cover around it would be surer.
+#: The ways to hide. `content`: a directory stays without its content. `absent`: a name does not exist. `blank`: a name
+#: stays, with nothing in it. `over`: as `blank`, laid over even where a cover around it would be surer.
 Hide = Literal["content", "absent", "blank", "over"]
 
 
@@ -46,8 +46,8 @@ class MarkedPath:
 class LayoutStep:
     """One place still to be laid out.
 
-    `laid` is what stands there because of the directories above: the reach of a real mount, or
-    `HIDDEN` for the inside of a cover. `content` is what the marks above give it. `held`: the directory is.
+    `laid` is what the directories above have put there: the reach of a real mount, or `HIDDEN` for the inside of a
+    cover. `content` is what the marks above give it. `held` says whether its directory is held.
     """
 
     path: str
@@ -59,7 +59,7 @@ class LayoutStep:
 
 
 def content_of(task: LayoutStep) -> tuple[Reach, Origin]:
-    """What the marks at a place and above it give, and which of them."""
+    """The reach that the marks at a place and above it give, and the mark that decides."""
     node, content, origin = task.node, task.content, task.origin
     if node.hide is not None and node.hidden_by is not None:
         content, origin = Reach.HIDDEN, node.hidden_by
@@ -68,7 +68,7 @@ def content_of(task: LayoutStep) -> tuple[Reach, Origin]:
     elif node.read is not None and content is Reach.HIDDEN:
         content, origin = Reach.READ, node.read
     if node.fresh and task.laid is Reach.HIDDEN:
-        # the host's own is nobody's to grant
+        # The host's own `/dev` and `/proc` are nobody's to grant.
         content, origin = Reach.HIDDEN, task.origin
     if node.pinned is not None and content is Reach.WRITE:
         content, origin = Reach.READ, node.pinned

@@ -1,4 +1,4 @@
-"""A plan: the operations, and every answer that follows from them alone."""
+"""A plan: the operations, and every answer that follows from them alone. Pure."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How one attempt's file system is laid out.
+    """The layout of one attempt's file system.
 
     Attributes:
         operations: in the order they are carried out; the first that is no `Make` lays out the root.
         workspace, project: canonical directories.
         inert: grants that name nothing on the host, each as its field and its path.
         executed: names no task makes or changes, wherever it may write.
-        granted: what the operations grant by name.
+        granted: the names that the operations grant.
         held: the directories that are writable for such names, because nothing serves them.
     """
 
@@ -54,7 +54,7 @@ class Plan:
     _at: dict[str, Operation] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Index the operations by place; of several at one place the last counts."""
+        """Index the operations by place; the last operation at a place counts."""
         at = {operation.path: operation for operation in self.operations if not isinstance(operation, (Make, Names))}
         object.__setattr__(self, "granted", GrantedNames(self.operations, executed=self.executed))
         patterns = (one for one in self.operations if isinstance(one, Names))
@@ -74,11 +74,11 @@ class Plan:
         return found
 
     def beside(self, real: str) -> bool:
-        """Whether what the task makes at a path is kept apart from the host, and goes with the run."""
+        """Whether a name the task makes at a path is kept apart from the host, and goes with the run."""
         return self._unplaced(real) and self.granted.beside(real, within=self.decided_by(real).path)
 
     def stages(self, real: str) -> bool:
-        """Whether what the task makes in a directory may be kept apart from the host."""
+        """Whether a name the task makes in a directory may be kept apart from the host."""
         return self._offers(self.decided_by(real)) and self.granted.stages(real)
 
     def leads(self, real: str) -> bool:
@@ -98,7 +98,7 @@ class Plan:
         return next((above for above in paths.parents(real) if above in self.held), "") if self.held else ""
 
     def reach(self, real: str) -> Reach:
-        """What the task can do with a path that has no link left."""
+        """The most the task can do with a path that has no link left."""
         operation = self.decided_by(real)
         match operation:
             case ReadOnlyRoot() | Fresh():
@@ -115,10 +115,10 @@ class Plan:
                 return Reach.HIDDEN
 
     def could_be_read(self, real: str) -> bool:
-        """Whether a path with no link left, where nothing is, would be readable: a grant covers the directory it is in.
+        """Whether a path with no link left would be readable if something were there: a grant covers its directory.
 
-        What such a directory holds is placed one by one where names in it are granted or hidden, and what is not there
-        is placed by nothing.
+        The entries of such a directory are placed one by one where names in it are granted or hidden, and a name that
+        is not there is placed by no operation.
         """
         operation = self.decided_by(real)
         if not isinstance(operation, (Cover, Way, Held)) or operation.readable_without is None:
@@ -127,7 +127,7 @@ class Plan:
         return bool(below) and below[0] not in operation.readable_without
 
     def access(self, path: str, files: Files) -> Reach:
-        """What the task can do with an absolute path as it spells it, links followed as the task would.
+        """The most the task can do with an absolute path as it spells it, links followed as the task would.
 
         A path that needs more than `paths.LINK_HOPS` links is hidden: nothing can open it.
         """
@@ -139,7 +139,7 @@ class Plan:
         return Reach.HIDDEN if here is None else self._shown(here, files)
 
     def _shown(self, real: str, files: Files) -> Reach:
-        """As `reach`, by what the host has there and further down."""
+        """The reach of a path, by the files the host has there and further down."""
         found = self.reach(real)
         if found is not Reach.HIDDEN:
             return found
@@ -162,7 +162,7 @@ class Plan:
     def link_at(self, real: str, files: Files) -> str | None:
         """The text of the link the task finds at a path whose parents hold none, `None` for anything else.
 
-        One in a held directory leads on although no call on the link itself is let through.
+        A link in a held directory leads on, although no call on the link itself is let through.
         """
         match self.decided_by(real):
             case Absent(laid_over=False):

@@ -1,4 +1,4 @@
-"""What the write grants of a request come to on either platform: places, names, and what stays protected. Pure."""
+"""The places and names that a request's write grants give on either platform, and what is protected in them. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WritePlace:
     """One write grant that no other one covers.
 
     Attributes:
-        named: what a grant of a name or a pattern comes to; `None` for a directory or a file.
+        named: the operation of a grant of a name or a pattern; `None` for a directory or a file.
     """
 
     grant: WriteGrant
@@ -31,19 +31,19 @@ class WritePlace:
 
     @property
     def origin(self) -> Origin:
-        """The grant, for what follows from it."""
+        """The origin of everything that follows from the grant."""
         return Origin(field=self.grant.field)
 
 
 def write_places(request: Request, files: Files, grants: tuple[WriteGrant, ...]) -> tuple[WritePlace, ...]:
-    """Each grant in the order of the config, but for names and patterns in a directory that is granted whole.
+    """Every write grant in the order of the config, but for names and patterns in a directory that is granted whole.
 
     Args:
         request: what may be reached.
         files: the host's file system, as it is now.
         grants: from `Request.writes_now`.
     """
-    # a package that is linked is a place of its own: a pattern that begins around it stays out of it
+    # A linked package is a place of its own: a pattern that begins around it stays out of it.
     packages = {read.path for read in request.reads if files.kind(read.path) is Kind.DIRECTORY}
     whole = [grant.path for grant in grants if grant.kind == "directory"]
     found: list[WritePlace] = []
@@ -66,7 +66,7 @@ def _named(grant: WriteGrant, packages: Iterable[str]) -> Name | Names:
 def protected(
     request: Request, files: Files, *, bound: Iterable[str], names: Iterable[str], heads: Iterable[str]
 ) -> ProtectedNames:
-    """The names other programs execute, where a task may write.
+    """The protected names in the places a task may write.
 
     Args:
         request: what may be reached.
@@ -79,7 +79,7 @@ def protected(
     roots = tuple(dict.fromkeys((*bound, *names)))
     return ProtectedNames(
         roots=roots,
-        # what is made beside a name may be moved into it, with all that is in there
+        # A directory made beside a name may be moved into the name, with everything in it.
         heads=tuple(dict.fromkeys((*heads, *map(paths.parent, names)))),
         git_config=git_config,
         kept=existing(roots, request.workspace_root, files, git_config=git_config),

@@ -1,7 +1,7 @@
-"""From a config to a request: the config is judged once, then completed by what packages link to and tasks have made.
+"""From a config to a request: the config is judged once, then completed with what one attempt needs.
 
-`judge` says whether a config can be granted at all. `complete` adds what only one attempt needs, and reads again what
-the file system may have changed since. `build` does both at once.
+`judge` says whether a config can be granted at all. `complete` adds the packages that are linked and the outputs that
+other tasks made, and reads again what the file system may have changed since. `build` does both at once.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def judge(
     """Judge a config; the arguments are those of `build`.
 
     Returns:
-        A request without what packages link to and other tasks have made, neither of which refuses anything.
+        A request without linked packages and outputs of other tasks; neither refuses anything.
 
     Raises:
         RequestRefused: with every reason found, in the order of the config.
@@ -95,7 +95,7 @@ def complete(
 
 
 class _Look(NamedTuple):
-    """What one look at the file system found around one project.
+    """One look at the file system around one project.
 
     Attributes:
         root: the workspace root, canonical.
@@ -134,7 +134,7 @@ def _look(
 
 
 def _listed(directories: Iterable[str], files: Files) -> ListedProjects:
-    """Projects by the directories they were given as, and by the canonical ones."""
+    """The projects a workspace lists, under the directories as they are spelled and under the canonical ones."""
     from sandbox.request.linked_packages import ListedProjects  # a config is often judged alone, as a check does
 
     both = (path for one in directories for path in (one, paths.canonical(one, files)))
@@ -150,7 +150,7 @@ def _kept_closed(root: str, facts: HostFacts, files: Files) -> Iterator[Wall]:
 
 
 class _MetProjects:
-    """Projects, and which of them were met."""
+    """The projects of a workspace, with a record of those that were met."""
 
     def __init__(self, projects: LinkedProjects) -> None:
         self._projects = projects
@@ -169,7 +169,7 @@ class _MetProjects:
 
 
 def _judged(config: ResolvedSandboxConfig, look: _Look) -> JudgedConfig:
-    """The config with what its write grants become.
+    """The config with the result of judging each write grant.
 
     Raises:
         RequestRefused: with every reason found, in the order of the config.
@@ -197,7 +197,7 @@ def _unreadable(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
 
 
 def _bare(judged: JudgedConfig, look: _Look) -> Request:
-    """The request without what packages link to and other tasks have made."""
+    """The request without linked packages and outputs of other tasks."""
     return Request(
         judged=judged,
         workspace_root=look.root,
@@ -211,7 +211,7 @@ def _bare(judged: JudgedConfig, look: _Look) -> Request:
 
 
 def _completed(bare: Request, look: _Look) -> Request:
-    """The request with what packages link to and other tasks have made."""
+    """The request with linked packages and outputs of other tasks."""
     workspace, files, project = look.workspace, look.files, bare.config.project
     keyed = workspace.keyed
     key = None if keyed is None else frozenset(paths.canonical(path, files) for path in keyed)
@@ -230,7 +230,7 @@ def _completed(bare: Request, look: _Look) -> Request:
     )
     return replace(
         bare,
-        # of several reasons for one path the first counts
+        # The first reason for a path counts.
         reads=tuple({read.path: read for read in reversed(reads)}.values())[::-1],
         walls=(*look.fixed, *nested),
         links=tuple(dict.fromkeys((*workspace.links, *_through(granted, files)))),
@@ -243,7 +243,7 @@ def _completed(bare: Request, look: _Look) -> Request:
 
 
 def _searched(bare: Request, look: _Look, key: frozenset[str] | None) -> Search:
-    """The project's and the workspace's installed packages, searched for what they link to."""
+    """The search through the project's and the workspace's installed packages, done."""
     from sandbox.request.linked_packages import Limits, Search  # a config is often judged alone, as a check does
 
     limits = Limits(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig
     from sandbox.request.request import Request
 
-#: Where a task may have written files that nothing declares.
+#: The places a task may have written files in that nothing declares.
 WriteReach = Literal["none", "project", "workspace"]
 
 
@@ -75,7 +75,7 @@ def granted_write_globs(task: KeyedTask) -> tuple[str, ...]:
     """
     found: list[str] = []
     for grant in _alternatives(task.config.allow_write if task.config is not None else ()):
-        # a grant around the project reaches all of it
+        # A grant around the project reaches all of the project.
         if paths.at_or_under(task.project, globs.head(grant)) and grant.endswith("/"):
             found.append("**")
         elif paths.at_or_under(globs.head(grant), task.project):
@@ -96,7 +96,8 @@ def may_write_fingerprint(task: KeyedTask, claimed: Iterable[str]) -> bool:
     if not files or task.group:
         return False
     if task.config is None:
-        # elsewhere an unsandboxed task that writes there is out of its project, which nothing promises
+        # Elsewhere an unsandboxed task that writes at the root leaves its project, and nothing promises that it does
+        # not.
         return task.project == task.workspace
     written = globs.matcher(task.config.allow_write)
     return any(map(written, files))

@@ -1,4 +1,4 @@
-"""Where programs and the system keep credentials: read by no task that does not name them."""
+"""The places where programs and the system keep credentials, which no task reads that does not name them. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STORES = (
 )
 
 
-#: What a system keeps from all but root, who may be the one who runs a task.
+#: The files a system keeps from all but root; root may be the user who runs a task.
 SYSTEM = (
     "/etc/shadow",
     "/etc/shadow-",
@@ -56,7 +56,7 @@ _HOST_KEYS = "/etc/ssh"
 
 
 def system(files: Files) -> tuple[str, ...]:
-    """The system's secrets that exist, canonical: `SYSTEM`, and the private keys this host shows itself with."""
+    """The system's secrets that exist, canonical: `SYSTEM`, and the private keys this host proves itself with."""
     entries = files.entries(_HOST_KEYS)
     keys = (paths.join(_HOST_KEYS, name) for name in entries if name.startswith("ssh_host_") and name.endswith("_key"))
     there = (paths.canonical(place, files) for place in (*SYSTEM, *keys) if files.kind(place) is not None)
@@ -85,9 +85,9 @@ def _existing(home: str, workspace: str, files: Files) -> Iterator[tuple[str, st
 
 
 def led_into(path: str, real: str, *, home: str, workspace: str, files: Files) -> str:
-    """The place kept closed that links lead a path into, though the path does not name it; empty for none.
+    """The closed place that links lead a path into, though the path does not name it; empty for none.
 
-    Whoever may make a link where others read could choose what they are given: a store, a system's secret and a
+    A task that makes a link where others read could choose what they are given. So a store, a system's secret and a
     repository's data are opened by their own names alone.
 
     Args:

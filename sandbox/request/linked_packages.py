@@ -1,10 +1,10 @@
-"""What a task may read because its packages are linked: `node_modules`, `.venv`, and the workspace members in them.
+"""The directories a task may read since its packages are linked: `node_modules`, `.venv`, workspace members in them.
 
-Rule 1: never the task's own project or what holds it, a repository's data or a cache or what holds one, a
-credential store. An installed link must not hand back what no grant gives.
-Rule 2: a task with a cache gets, of the workspace, only directories of projects its key answers for. The
-others are withheld: a read there fails, is reported, and is told how to be keyed.
-Rule 3: a granted package's own `node_modules` is looked through in the same way; a withheld one's is not.
+Rule 1: no link opens the task's own project or what holds it, a repository's data or a cache or what holds one, or a
+credential store. An installed link must not hand back what no grant gives. Rule 2: a task with a cache gets, of the
+workspace, only directories of projects its key answers for. The others are withheld: a read there fails, is reported,
+and the report says how to have the key answer for it. Rule 3: a granted package's own `node_modules` is searched in the
+same way; a withheld package's is not.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_facts import Files
 
-#: A `.pth` or `direct_url.json` longer than this is not looked at.
+#: The most bytes of a `.pth` or `direct_url.json` that are read.
 _SMALL = 65536
 _INTERPRETERS = "python3."
 
 
 class LinkedProjects(Protocol):
-    """The projects of the workspace, as far as dependencies need them; directories are canonical."""
+    """The projects of the workspace, as far as linked packages need them; directories are canonical."""
 
     def is_project(self, directory: str) -> bool:
         """Whether a directory is a project."""
@@ -73,7 +73,7 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedDirectory:
-    """A directory that may be read; `place` is where it was found linked, or itself."""
+    """A linked directory that may be read; `place` is where it was found linked, or the directory itself."""
 
     path: str
     place: str
@@ -82,7 +82,7 @@ class LinkedDirectory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What decides about a link's target; every path canonical.
+    """The facts that decide about a link's target; every path canonical.
 
     Attributes:
         closed: walls that every task has.
@@ -101,7 +101,7 @@ class Limits:
     keyed: frozenset[str] | None = None
 
     def never(self, target: str) -> bool:
-        """Whether no link may open a directory, whoever asks."""
+        """Whether no link may open a directory, whatever the cache key says."""
         if paths.at_or_under(self.project, target) or paths.at_or_under(self.root, target):
             return True
         if paths.at_or_under(self.home, target):
@@ -120,7 +120,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Search:
-    """One search; what it found is in `granted` and `withheld`, in the order it was met.
+    """One search for linked packages; results are in `granted` and `withheld`, in the order they were met.
 
     Attributes:
         asked: directories an interpreter asks for whenever it starts, whether or not anything is imported from them.
@@ -157,7 +157,7 @@ class Search:
         return self._target(real, place, paths.name(place), reason)
 
     def _modules(self, place: str) -> None:
-        """A `node_modules`, and every package linked in it, one level deep and one in each scope."""
+        """Look through a `node_modules`: each package linked in it, one level deep and one in each scope."""
         todo = [place]
         while todo:
             here = todo.pop(0)
@@ -186,7 +186,7 @@ class Search:
                         yield f"{name}/{inner}", paths.join(entry, inner)
 
     def _environment(self, place: str) -> None:
-        """A virtual environment, and every workspace member installed in it to be edited."""
+        """Look through a virtual environment: each workspace member installed in it to be edited."""
         real = self._whole(place, f"the environment in {place}")
         if real is None or real in self._looked:
             return
@@ -212,7 +212,7 @@ class Search:
                 for line in _search_paths(self.files.read(paths.join(site, name), _SMALL)):
                     target = paths.canonical(line if line.startswith("/") else paths.join(site, line), self.files)
                     self.asked.append(target)
-                    # what a member's own record speaks for is decided already
+                    # A member's own record has decided about its sources already.
                     if not any(paths.at_or_under(target, member) for member in members):
                         self._member(target, paths.join(site, name), name.removesuffix(".pth"), place)
 
@@ -250,7 +250,7 @@ class Search:
         root = self.limits.root
         above = (path for path in (target, *paths.parents(target)) if paths.at_or_under(path, root))
         found = next((path for path in above if self.projects.is_project(path)), None)
-        # a task of the project itself answers for nothing it does not answer for already
+        # A task of the project itself makes the key answer for nothing more.
         return "" if found in (None, self.limits.project) else paths.relative(found, root)
 
     def _in_keyed_sources(self, target: str) -> bool:
@@ -290,6 +290,7 @@ def _search_paths(raw: bytes) -> Iterable[str]:
     """The directories a `.pth` file adds to the search path."""
     for line in raw.decode("utf-8", "surrogateescape").splitlines():
         text = line.strip()
-        # such a line is a program, and names no directory
+        # A line of a `.pth` file that begins with `import` is a program and names no directory (Python's `site`
+        # module).
         if text and not text.startswith(("#", "import ", "import\t")) and "\0" not in text:
             yield text

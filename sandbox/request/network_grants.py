@@ -1,4 +1,4 @@
-"""Whether the hosts, ports and sockets of a config can be granted at all; pure."""
+"""The network grants of a config: why a host, a port or a socket in it cannot be granted. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LAST_PORT = 65535
 
 
 def judge(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
-    """Every reason why its network, its ports and its sockets cannot be granted, in the order of the config."""
+    """Every reason why the network, the ports or the sockets of a config cannot be granted, in its order."""
     if config.network is not None and config.network is not True:
         yield from _patterns("network", "allow", config.network)
     yield from _patterns("denyNetwork", "deny", config.deny_network)

@@ -1,4 +1,4 @@
-"""Whether a config belongs where it is used: this machine, this workspace, this project. Pure."""
+"""The place of a config: whether it belongs to this machine, this workspace and this project. Pure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def misplaced(config: ResolvedSandboxConfig, root: str, facts: HostFacts, files:
 
 
 def moved(config: ResolvedSandboxConfig, root: str, files: Files) -> Iterator[Refusal]:
-    """The reasons the file system may give after the config was judged: the workspace or the project is another."""
+    """The reasons the file system may give after a config was judged.
+
+    The workspace or the project may have been moved, or replaced by a link.
+    """
     yield from _elsewhere(config, root)
     yield from _gone(config, files)
 

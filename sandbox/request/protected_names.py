@@ -1,9 +1,9 @@
 """Names that other programs execute or obey when they meet them: no task may make or change one. Pure.
 
 A shell, an editor, an agent or git runs what such a file says, outside every sandbox. Three things keep a task from
-writing one in a directory it may write: what exists down to a few levels below the workspace root is laid over
-read-only, its directories pinned so that they cannot be renamed away; a call that would make or change one, at any
-depth, is refused; and what was made all the same is taken away when the run ends.
+writing one in a directory it may write. Names that exist, down to a few levels below the workspace root, are laid over
+read-only, and their directories are pinned so that they cannot be renamed away. A call that would make or change one,
+at any depth, is refused. A name that was made all the same is taken away when the run ends.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_facts import Files
 
-#: Files by name, and whatever is in a directory of that name. Every name in this file is compared without regard to
-#: case: some file systems do not have any.
+#: Names of files, and of directories with everything in them. All names in this module are compared without regard to
+#: case, since some file systems have none.
 FILES = frozenset(
     {
         ".gitconfig",
@@ -37,24 +37,25 @@ FILES = frozenset(
 )
 #: Directories, whole.
 DIRECTORIES = ((".vscode",), (".idea",), (".claude", "commands"), (".claude", "agents"))
-#: Entries of a repository's directory: what it runs, and the settings that name what it runs.
+#: Entries of a repository's directory: the hooks it runs, and the settings that name programs to run.
 HOOKS = "hooks"
 SETTINGS = frozenset({"config", "config.worktree"})
-#: Says where the settings and hooks of a repository are instead. A linked checkout's own is git's business.
+#: The file that says where the settings and hooks of a repository are instead (gitrepository-layout(5)). The one of a
+#: linked checkout is git's business.
 ELSEWHERE = "commondir"
-#: How many levels below the workspace root existing ones are looked for.
+#: The levels below the workspace root in which existing names are looked for.
 LEVELS = 3
-#: Directory entries looked at in one run; a task that may write more has what is deeper judged at the call alone.
+#: The most directory entries looked at in one run. Deeper in a larger tree, names are judged at the call alone.
 ENTRIES = 250_000
 
 _GIT = ".git"
-# a submodule's repository lies in its parent's; what is in these is no repository
+# A submodule's repository lies in `modules` of its parent's; a directory of one of these names is no repository.
 _MODULES = "modules"
 NO_REPOSITORY = frozenset({"refs", "logs", "objects", "info", "lfs", "rr-cache", "worktrees"})
 _WORKTREES = "worktrees"
 _HOLD_REPOSITORIES = frozenset({_MODULES, _WORKTREES})
-#: What is none itself, but brings one along when it is renamed or linked into place. One that is a file or a link says
-#: where another is.
+#: Names that are not protected themselves, and bring protected ones along when they are renamed or linked into place. A
+#: file or a link of such a name says where a repository is.
 CARRIERS = frozenset({_GIT, ".claude"})
 
 _MAKES_NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})
@@ -63,13 +64,13 @@ _CHANGES = frozenset({*_MAKES_NEW, *_NEEDS_TARGET, Intent.RENAME})
 
 
 class ProtectedNames(NamedTuple):
-    """The names of one run; it can be pickled, and needs no library where it is used.
+    """The protected names of one run; the value can be pickled and needs no library where it is used.
 
     Attributes:
-        roots: canonical paths in which the task may write, or which it may.
-        heads: directories in which it may write what a pattern matches, and which hold more than that.
+        roots: canonical paths the task may write, with everything in them.
+        heads: directories that hold more than what the task may write of them: the names a pattern matches.
         git_config: whether a repository's own settings may be written.
-        kept: what existed at the start, and is laid over where it is no link.
+        kept: names that existed at the start; each is laid over where it is no link.
     """
 
     roots: tuple[str, ...] = ()
@@ -78,11 +79,11 @@ class ProtectedNames(NamedTuple):
     kept: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether there is anywhere to make one."""
+        """Whether there is anywhere a protected name could be made."""
         return bool(self.roots or self.heads)
 
     def protects(self, path: str) -> bool:
-        """Whether a path is such a name, or in one, inside what the task may write."""
+        """Whether a path is a protected name, or in one, inside what the task may write."""
         return path in self.kept or any(
             named_below(path, root, git_config=self.git_config)
             for root in (*self.roots, *self.heads)
@@ -100,7 +101,7 @@ class ProtectedNames(NamedTuple):
             brings: whether a directory is renamed to it, with all that is in there.
         """
         if operation in {"link", "linkat"} and intent is Intent.PROBE:
-            # a second name of the same file would be one nobody looks at
+            # A hard link would be a second name of the file, at which nobody looks.
             return exists and self.protects(path)
         if intent not in _CHANGES or (intent in _MAKES_NEW and exists) or (intent in _NEEDS_TARGET and not exists):
             return False
@@ -114,11 +115,11 @@ class ProtectedNames(NamedTuple):
 
 
 def carries(path: str, *, brings: bool) -> bool:
-    """Whether what is renamed or linked to a path may bring such names along."""
+    """Whether a file or a directory that is renamed or linked to a path may bring protected names along."""
     parts = [folded(part) for part in paths.parts(path)]
     if not parts or parts[-1] in CARRIERS:
         return bool(parts)
-    # where repositories are kept in one: a directory may be a whole one, or hold some
+    # A directory inside a repository that holds repositories may be a whole one, or hold some.
     return brings and any(
         first == _GIT and second in _HOLD_REPOSITORIES and NO_REPOSITORY.isdisjoint(parts[at + 2 :])
         for at, (first, second) in enumerate(itertools.pairwise(parts))
@@ -132,19 +133,19 @@ def folded(name: str) -> str:
     import unicodedata
 
     plain = unicodedata.normalize("NFKD", name).casefold()
-    # such file systems pass characters over that show nothing
+    # File systems without case pass over characters that show nothing.
     return "".join(c for c in plain if unicodedata.category(c) not in {"Cf", "Mn"})
 
 
 def named_below(path: str, directory: str, *, git_config: bool) -> bool:
-    """Whether such a name ends in a path below a directory; its beginning may be above."""
+    """Whether a protected name ends in a path below a directory; its beginning may be above."""
     parts = [folded(part) for part in paths.parts(path)]
     start = len(paths.parts(directory))
     return any(end > start for end in _ends(parts, git_config=git_config))
 
 
 def _ends(parts: list[str], *, git_config: bool) -> Iterator[int]:
-    """How many components each such name and what leads to it take."""
+    """The number of components that each protected name in a path takes, with the way to it."""
     for at, part in enumerate(parts):
         if part in FILES:
             yield at + 1
@@ -158,13 +159,13 @@ def _ends(parts: list[str], *, git_config: bool) -> Iterator[int]:
 
 
 def _repository_entry(parts: list[str], at: int, *, git_config: bool) -> int:
-    """Where a repository's hooks or settings end, `at` being the first component in it; 0 for anything else."""
+    """The end of a repository's hooks or settings in a path, 0 for anything else; `at` is the first part inside it."""
     if at < len(parts) and parts[at] == _WORKTREES:
         at += 2
         if at < len(parts) and parts[at] == ELSEWHERE:
             return 0
     elif at < len(parts) and parts[at] == _MODULES:
-        # modules/NAME/..., and a name may have several components
+        # A path in `modules` is `modules/NAME/...`, and a name may have several components.
         for index in range(at + 2, len(parts)):
             if parts[index - 1] in NO_REPOSITORY:
                 return 0
@@ -179,10 +180,10 @@ def _is_entry(name: str, *, git_config: bool) -> bool:
 
 
 def existing(roots: Iterable[str], workspace: str, files: Files, *, git_config: bool) -> tuple[str, ...]:
-    """Such names that exist in directories of the workspace, sorted.
+    """The protected names that exist in directories of the workspace, sorted.
 
-    They are looked for down to `LEVELS` below its root, and in the directories themselves wherever they lie.
-    `node_modules` and what git ignores are looked through as anything else, and a link counts by its name.
+    They are looked for down to `LEVELS` below the workspace root, and in the directories themselves wherever they lie.
+    `node_modules` and directories that git ignores are looked through as any other, and a link counts by its name.
     """
     found: set[str] = set()
     looked = 0
@@ -191,7 +192,7 @@ def existing(roots: Iterable[str], workspace: str, files: Files, *, git_config: 
         while todo:
             directory = todo.pop()
             depth = len(paths.parts(directory)) - len(paths.parts(workspace))
-            # what is granted is looked into wherever it lies
+            # A granted directory is looked into wherever it lies.
             if depth >= LEVELS and directory != root and folded(paths.name(directory)) not in CARRIERS:
                 continue
             names = files.entries(directory)
@@ -206,7 +207,7 @@ def existing(roots: Iterable[str], workspace: str, files: Files, *, git_config: 
                     if folded(paths.name(directory)) not in CARRIERS:
                         todo.append(path)
                 elif folded(name) in CARRIERS:
-                    # a file or a link that says where a repository is
+                    # A file or a link of that name says where a repository is.
                     found.add(path)
     return tuple(sorted(found))
 

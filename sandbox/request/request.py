@@ -1,4 +1,4 @@
-"""The request: one attempt, ready to be planned, with everything that was judged and found for it. Pure values."""
+"""The request: one attempt ready to be planned, with everything that was judged and found for it. Pure values."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceFacts:
-    """What is known of the workspace around one attempt, from whoever reads its task files.
+    """The workspace around one attempt, as whoever reads its task files knows it.
 
-    A request keeps it, so that the request can be built again elsewhere.
+    A request keeps these facts, so that the request can be built again on another machine.
 
     Attributes:
         root: the directory around which everything is hidden.
@@ -32,7 +32,7 @@ class WorkspaceFacts:
         dependency_reported: directories that hold those outputs; denials in them are this task's matter.
         cache_dir: where the run keeps its cache, when that is not `.vx/cache`.
         links: links the grants were spelled through, each as its place and its text, so that both names work.
-        declared: what the task and those it depends on say they make; a denial is explained by it, nothing is opened.
+        declared: the outputs that the task and its dependencies declare, which explain denials and open nothing.
     """
 
     root: str
@@ -46,7 +46,7 @@ class WorkspaceFacts:
 
 
 class JudgedConfig(NamedTuple):
-    """A config every grant of which can be given, and what its write grants become.
+    """A config every grant of which can be given, with its write grants as they were judged.
 
     The two stay together: a request with another config has to be judged anew.
 
@@ -75,7 +75,7 @@ class Request:
     """One attempt, ready to be planned.
 
     Attributes:
-        judged: what the task was granted.
+        judged: the config and its write grants.
         workspace_root: canonical.
         facts: what is known of the machine.
         reads: implied read grants.
@@ -84,10 +84,10 @@ class Request:
         around: checkouts that hold the workspace or share its repository; they show nothing but what is granted.
         links: links the grants were spelled through, each as its place and its text.
         withheld: linked packages the task's cache key does not answer for.
-        asked: directories a linked environment's interpreter looks for at every start: that alone is no denial.
+        asked: directories a linked environment's interpreter looks for at every start; a look there is no denial.
         reported: directories outside the project whose denials count as if they were in it.
         keyed: directories of the projects the task's cache key answers for; `None` when it has no cache.
-        workspace: what it was built from, besides the config and the machine.
+        workspace: the facts of the workspace the request was built from.
     """
 
     judged: JudgedConfig
@@ -106,14 +106,14 @@ class Request:
 
     @property
     def config(self) -> ResolvedSandboxConfig:
-        """What the task was granted."""
+        """The config of the task."""
         return self.judged.config
 
     def writes_now(self, files: Files) -> tuple[tuple[WriteGrant, ...], tuple[Refusal, ...]]:
         """The write grants as the file system is now.
 
-        Only what the file system decides is looked at again: links, files in the way, what exists. The rest was judged
-        when the request was built.
+        The file system decides about links, files in the way and what exists: those are looked at again. Everything
+        else was judged when the request was built.
 
         Args:
             files: the host's file system, as it is now.

@@ -1,8 +1,8 @@
-"""Which files the tasks a task depends on have made for it. Pure.
+"""The files that the tasks a task depends on have made for it. Pure.
 
-Only what an output pattern takes is opened: a file beside the outputs is one no cache key answers for, and a
-refused read of it is reported. A directory is opened whole where every file in it is an output, and only there a
-link is: alone, what it leads to would be opened.
+Only files that an output pattern takes are opened. No cache key answers for a file beside the outputs, so a refused
+read of it is reported. A directory is opened whole where every file in it is an output. A link is opened only as part
+of such a directory, since alone its target would be opened.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Outputs(NamedTuple):
-    """What may be read of the outputs of other tasks.
+    """The outputs of other tasks that may be read.
 
     Attributes:
         reads: files, and directories that hold nothing else.
@@ -36,7 +36,7 @@ class Outputs(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """What tasks say they make, for what a denial is told to do about it; nothing is opened for it.
+    """The outputs that tasks declare, by which denials are explained; they open nothing.
 
     Attributes:
         own: the task's own output patterns, absolute.
@@ -47,7 +47,7 @@ class Declared:
     upstream: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def maker(self, path: str) -> str | None:
-        """The task that makes a path, `None` when no other one says so."""
+        """The task that makes a path; `None` when no other task says so."""
         index = _index(self.upstream)
         if not index:
             return None
@@ -60,7 +60,7 @@ class Declared:
 
 
 def anchored(project: str, patterns: Iterable[str]) -> tuple[str, ...]:
-    """Output patterns made absolute, those that take files back still with their `!`.
+    """Output patterns made absolute; a pattern that takes files back keeps its `!`.
 
     Args:
         project: canonical directory.
@@ -81,7 +81,7 @@ def _takes(patterns: tuple[str, ...], path: str) -> bool:
 def _index(
     upstream: tuple[tuple[str, tuple[str, ...]], ...],
 ) -> dict[str, list[tuple[str, Callable[[str], bool], Callable[[str], bool]]]]:
-    """Tasks by where what they make lies: a workspace has hundreds, and each is asked for every denial."""
+    """Tasks by the places their outputs lie in: a workspace has hundreds, and each is asked for every denial."""
     found: dict[str, list[tuple[str, Callable[[str], bool], Callable[[str], bool]]]] = {}
     for task, patterns in upstream:
         for place in dict.fromkeys(head(pattern) for pattern in patterns if not pattern.startswith("!")):
@@ -91,14 +91,14 @@ def _index(
 
 @lru_cache(maxsize=1024)
 def _matchers(patterns: tuple[str, ...]) -> tuple[Callable[[str], bool], Callable[[str], bool]]:
-    """What patterns take, and what they take back; asked for every denial."""
+    """Two tests, for the paths that patterns take and for those they take back; both are asked for every denial."""
     taken = [pattern for pattern in patterns if not pattern.startswith("!")]
     back = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
     return globs.matcher(_with_trees(taken)), globs.matcher(_with_trees(back))
 
 
 def find(made: Iterable[tuple[str, tuple[str, ...]]], files: Files) -> Outputs:
-    """The outputs that are there now.
+    """The outputs of other tasks that exist now.
 
     Args:
         made: for each task the canonical directory of its project and its output patterns, relative to it; one
@@ -126,7 +126,7 @@ def _find(project: str, patterns: tuple[str, ...], files: Files, reads: list[str
     for pattern in spelled:
         start = head(pattern)
         if pattern.startswith("!") or not paths.at_or_under(start, project) or paths.canonical(start, files) != start:
-            # through a link, or not the project's own: what is there is another's to give
+            # A start behind a link, or outside the project, is another's to give.
             continue
         if start != project and files.kind(start) is Kind.DIRECTORY:
             reported.append(start)
@@ -146,7 +146,7 @@ def head(grant: str) -> str:
 
 
 def _with_trees(grants: Iterable[str]) -> Iterable[str]:
-    """Each pattern, and for one that names a path also everything in it."""
+    """Each pattern; of a pattern that names a path, also everything in it."""
     for grant in grants:
         if globs.has_wildcard(grant):
             yield grant
@@ -157,7 +157,7 @@ def _with_trees(grants: Iterable[str]) -> Iterable[str]:
 
 
 class _Walk:
-    """Looks below heads for what is an output; one for each task."""
+    """A search below the heads of one task's patterns for outputs."""
 
     def __init__(self, files: Files, taken: Callable[[str], bool], back: Callable[[str], bool]) -> None:
         self._files = files
@@ -180,7 +180,7 @@ class _Walk:
             return []
         found: dict[str, list[str]] = {}
         complete: dict[str, bool] = {}
-        # directories after what is in them, and no recursion: paths are deeper than Python's stack
+        # Directories come after their contents. There is no recursion, since paths are deeper than Python's stack.
         order = self._directories(head)
         for directory in reversed(order):
             inside: list[str] = []
@@ -195,7 +195,7 @@ class _Walk:
                     inside += [path] if what is Kind.FILE else []
                 else:
                     every = False
-            # an empty directory is whole as part of another, and an output of its own only where it was named
+            # An empty directory is whole as part of another; it is an output of its own only where it was named.
             complete[directory] = every
             if every and whole and (inside or (directory == head and self._is(head))):
                 inside = [directory]

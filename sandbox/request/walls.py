@@ -1,8 +1,8 @@
-"""The places a grant above them does not open: nested projects, the repository, the caches. Pure.
+"""The walls of a task: nested projects, the repository's data and the caches, which no grant above them opens. Pure.
 
-A repository's data may lie anywhere: a worktree and a submodule keep theirs elsewhere, and a workspace may be a part
-of a larger checkout. Whoever reads the data reads every project's committed bytes, so it is a wall wherever it is, and
-so is the rest of the checkouts it belongs to.
+A repository's data may lie anywhere: a worktree and a submodule keep theirs elsewhere (gitrepository-layout(5)), and a
+workspace may be a part of a larger checkout. A task that reads the data reads every project's committed bytes. So the
+data is a wall wherever it is, and so is the rest of the checkouts it belongs to.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ RUN_CACHE = "the cache directory of the run"
 NESTED = "the nested project"
 CHECKOUT = "the rest of the repository's checkout"
 
-#: A file that points to a repository is one line.
+#: The most bytes read of a file that points to a repository, which is one line.
 _POINTER = 8192
 
 
 class Wall(NamedTuple):
-    """A place a grant above it does not open.
+    """A place that a grant above it does not open.
 
     Attributes:
         path: canonical.
@@ -71,7 +71,7 @@ def nested(project: str, projects: Iterable[str], files: Files) -> tuple[Wall, .
 def around(root: str, home: str, files: Files) -> tuple[Wall, ...]:
     """Checkouts the workspace is a part of or shares its repository with, outermost first.
 
-    One that holds the home directory is left out: hiding it would hide the user's whole account.
+    A checkout that holds the home directory is left out: hiding it would hide the user's whole account.
     """
     return remembered(files, ("walls around", root, home), lambda: _around(root, home, files))
 
@@ -91,10 +91,10 @@ def _around(root: str, home: str, files: Files) -> tuple[Wall, ...]:
 
 
 def repository_data(root: str, files: Files) -> tuple[str, ...]:
-    """Where the repository a workspace belongs to keeps what it knows, canonical; nothing outside a repository.
+    """The directories that hold the data of the repository a workspace belongs to, canonical.
 
-    That is its own directory, the one it shares with other worktrees, and the `.git` either is kept in; of those in
-    one another the outermost.
+    They are the checkout's own, the one it shares with other worktrees, and a `.git` that holds either. Of directories
+    in one another only the outermost is kept. Outside a repository there are none.
     """
     top = _top(root, files)
     if top is None:
@@ -145,7 +145,7 @@ def _line(raw: bytes) -> str:
 
 
 def _both_ends(found: Iterable[tuple[str, str, bool]], files: Files) -> Iterator[Wall]:
-    # a wall that is a link hides its name and what it leads to
+    # A wall that is a link hides both its name and the place it leads to.
     seen: set[str] = set()
     for path, reason, closed in found:
         for place in (path, paths.canonical(path, files)):

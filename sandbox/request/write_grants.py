@@ -1,4 +1,4 @@
-"""What a write grant binds, and every reason why it cannot be given."""
+"""The write grants of a config: what each binds, and every reason why one cannot be given. Pure."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from sandbox.request.walls import Wall
 
     class _Reasons(Protocol):
-        """Why a grant of one path cannot be given."""
+        """A source of reasons why a grant of one path cannot be given."""
 
         def __call__(self, path: str, grant: str, field: str, *, name: bool) -> Iterator[Refusal]: ...
 
 
 class WriteGrant(NamedTuple):
-    """What one write grant becomes.
+    """One write grant, judged.
 
     Attributes:
         field: the field of the config it comes from.
@@ -35,7 +35,7 @@ class WriteGrant(NamedTuple):
             or every name a pattern matches.
         make: the directory to make first, empty where it exists: the one granted, else the one that holds the names.
         pattern: in grant syntax; empty but for a pattern.
-        without: what a pattern does not reach, nor anything below it.
+        without: places a pattern does not reach, nor anything below them.
         instead: advice to grant a directory, empty where that would be refused as well.
     """
 
@@ -59,7 +59,7 @@ class GrantContext(NamedTuple):
     stores: tuple[Wall, ...]
 
     def judge(self) -> tuple[tuple[WriteGrant, ...], tuple[Refusal, ...]]:
-        """The binds of every grant that can be given, and the refusals, both in the config's order."""
+        """Judge every write grant: those that can be given, and why the others cannot, each in the config's order."""
         grants: list[WriteGrant] = []
         refused: list[Refusal] = []
         for index, entry in enumerate(self.config.allow_write):
@@ -78,10 +78,10 @@ class GrantContext(NamedTuple):
         return tuple(grants), tuple(refused)
 
     def look_again(self, grants: Iterable[WriteGrant]) -> tuple[tuple[WriteGrant, ...], tuple[Refusal, ...]]:
-        """Grants that were judged, as the file system is now, and why some of them cannot be given any more.
+        """Look again at write grants that were judged: those that can still be given, and why the others cannot.
 
-        Links, files in the way, what exists and the walls are looked at; what the text of a grant decides is not
-        judged again.
+        Links, files in the way, what exists and the walls are looked at. The reasons that the text of a grant decides
+        are not asked again.
         """
         found = [self._again(grant) for grant in grants]
         return (
@@ -99,7 +99,7 @@ class GrantContext(NamedTuple):
         return self._pattern(grant, field) if globs.has_wildcard(grant) else self._one(grant, field, self._refusals)
 
     def _one(self, grant: str, field: str, reasons: _Reasons) -> WriteGrant | Refusal:
-        """A grant that is no pattern, unless one of the reasons holds."""
+        """Judge a grant that is no pattern by the reasons given."""
         path = globs.path_of(grant)
         outside = not paths.under(path, self.config.project)
         kind = self.files.kind(path)
@@ -147,7 +147,7 @@ class GrantContext(NamedTuple):
         return self._named_by(grant, head, field, instead)
 
     def _named_by(self, grant: str, head: str, field: str, instead: str) -> WriteGrant:
-        """What a pattern becomes that begins in a directory."""
+        """The grant of every name a pattern matches, which begins in a directory that was judged."""
         held = (*(wall.path for wall in (*self.walls, *self.stores)), *self.facts.protected, self.facts.temp_root)
         return WriteGrant(
             field=field,
@@ -161,7 +161,7 @@ class GrantContext(NamedTuple):
         )
 
     def _around_head(self, head: str, grant: str, field: str) -> Iterator[Refusal]:
-        """Why a pattern cannot begin in a directory; what is below that it does not reach."""
+        """Why a pattern cannot begin in a directory, whatever it matches."""
         yield from self._changed_head(head, grant, field)
         yield from self._executed(head, grant, field)
         for place in self.facts.protected:
@@ -183,13 +183,13 @@ class GrantContext(NamedTuple):
         return directory if self.files.kind(directory) is None else ""
 
     def _directory_hint(self, directory: str) -> str:
-        """The advice to grant a directory instead, empty where that would be refused as well."""
+        """Advice to grant a directory instead; empty where that would be refused as well."""
         spelled = globs.escape(directory).rstrip("/") + "/"
         refused = next(self._refusals(directory, spelled, "", name=False), None)
         return f'grant the directory "{spelled}"' if refused is None else ""
 
     def _refusals(self, path: str, grant: str, field: str, *, name: bool) -> Iterator[Refusal]:
-        """The reasons against a grant that hold whatever stands at its path, the gravest first."""
+        """The reasons against a grant of a path, the gravest first, whatever kind of file is there."""
         if self._leads_on(path):
             yield not_canonical(grant, path, field, self.files)
             return
@@ -213,7 +213,7 @@ class GrantContext(NamedTuple):
                 yield _protected(grant, place, field)
 
     def _changed(self, path: str, grant: str, field: str, *, name: bool) -> Iterator[Refusal]:
-        """Those of `_refusals` that the file system decides."""
+        """The reasons of `_refusals` that the file system decides."""
         if self._leads_on(path):
             yield not_canonical(grant, path, field, self.files)
             return
@@ -225,7 +225,7 @@ class GrantContext(NamedTuple):
         return paths.canonical(path, self.files) != path or self.files.kind(path) is Kind.LINK
 
     def _moved(self, path: str, grant: str, field: str) -> Iterator[Refusal]:
-        """What stands in the way to a path."""
+        """Links and files on the way to a path."""
         if paths.canonical(path, self.files) != path:
             yield not_canonical(grant, path, field, self.files)
             return
@@ -263,7 +263,7 @@ class GrantContext(NamedTuple):
 
 
 def _relation(path: str, wall: Wall) -> str:
-    """How a path lies to a wall, as a verb."""
+    """The relation of a path to a wall, as a verb."""
     return "is" if wall.path == path else "holds" if paths.under(wall.path, path) else "is in"
 
 
@@ -280,7 +280,7 @@ def spelled(entry: str, field: str) -> list[str]:
 
 
 def unusable(grant: str, field: str) -> Refusal | None:
-    """Why a grant's text names no path at all."""
+    """The reason why a grant's text names no path at all."""
     if "\0" in grant:
         return Refusal(
             f"grant {grant!r} holds a NUL character, which no path can",
@@ -299,14 +299,14 @@ def unusable(grant: str, field: str) -> Refusal | None:
 
 
 def is_others_temporary(path: str, temp_root: str, workspace: str) -> bool:
-    """Whether a path is where tasks keep their temporary directories, and no workspace lies around it there."""
+    """Whether a path is among tasks' temporary directories, and in no workspace that lies there too."""
     if not paths.at_or_under(path, temp_root):
         return False
     return not (paths.at_or_under(workspace, temp_root) and paths.at_or_under(path, workspace))
 
 
 def others_temporary(what: str, temp_root: str, field: str) -> Refusal:
-    """A grant that would open what other tasks keep for themselves."""
+    """The refusal of a grant that would open other tasks' temporary directories."""
     return Refusal(
         f"{what} lies in the directory of all tasks' temporary directories {temp_root}",
         field=field,
@@ -316,7 +316,7 @@ def others_temporary(what: str, temp_root: str, field: str) -> Refusal:
 
 
 def not_canonical(grant: str, path: str, field: str, files: Files) -> Refusal:
-    """A link stands where none did when the config was resolved: following it would move the grant."""
+    """The refusal of a grant that a link leads elsewhere by now: following it would move the grant."""
     met = paths.links_on(path, files)
     where = f"the link {met[0][0]}" if met else "a loop of links"
     if not met and paths.normal(path) != path:

@@ -1,1 +1,1 @@
-"""What the runs of every platform share."""
+"""The parts of a run that both platforms share."""

@@ -1,1 +1,1 @@
-"""What a run makes on the host and takes away again."""
+"""Files and directories that a run makes on the host and takes away again."""

@@ -1,1 +1,1 @@
-"""What a program starts: a session, an executor, a server, a wrapped command, a doctor."""
+"""The engine as a program starts it: a session, an executor, a server, a wrapped command, a doctor."""

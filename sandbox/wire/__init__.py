@@ -1,1 +1,1 @@
-"""Values of the contract as JSON."""
+"""The engine's values as JSON, for this machine and for others. Pure."""

@@ -1,1 +1,1 @@
-"""The macOS plan: the rules of a profile, and its text. Pure."""
+"""The plan of a run on macOS: the rules of a profile, and its text. Pure."""
