@@ -17,7 +17,7 @@ _REMEDIES = {
 }
 
 
-def told(error: OSError) -> str:
+def reason_of(error: OSError) -> str:
     """The kernel's reason for an error, and the file it is about."""
     what = error.strerror or str(error)
     return f"{error.filename}: {what}" if error.filename else what

@@ -1,4 +1,4 @@
-"""What is known once a command has ended, for the notes beside its failure. Pure: the facts are handed in."""
+"""The facts of a command that has ended, for the notes beside its failure. Pure: the facts are handed in."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Aftermath:
 
     Attributes:
         cwd: the directory it began in, canonical.
-        printed: the end of what it printed on each of its streams.
+        printed: the end of its output on each of its streams.
         exists: whether the host has a path.
         listens: whether a server of the host listens on a TCP port, on loopback or on every address.
         processes: how many processes and threads the task could have at once, 0 where only the machine limits them.
-        explained: whether the way it ended says why: by a signal, out of time, or never executed.
+        explained: whether its end says why it failed: by a signal, out of time, or never executed.
         starved: how many processes of this machine the kernel has ended since the task began, for want of memory.
     """
 

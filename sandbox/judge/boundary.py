@@ -1,4 +1,4 @@
-"""What one attempt is judged against: the places, the walls, and who may be told of what."""
+"""The places, walls and outputs that one attempt is judged against. Pure."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ if TYPE_CHECKING:
     from sandbox.request.linked_packages import Withheld
     from sandbox.request.request import Request
 
-#: Kernel file systems: what is refused there is the machine's business, never a missing grant.
+#: The kernel's own file systems: a refusal there lies with the machine and is never a missing grant.
 UNJUDGED = ("/dev", "/proc", "/sys")
 
 
 class Reachable(Protocol):
-    """The part of a plan a judge asks."""
+    """The part of a plan that a judge asks."""
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """In the order they are carried out."""
+        """The operations in the order they are carried out."""
 
     def reach(self, real: str) -> Reach:
-        """What the task can do with a path that has no link left."""
+        """The most the task can do with a path that has no link left."""
 
     def could_be_read(self, real: str) -> bool:
         """Whether a path where nothing is would be readable."""
 
     def beside(self, real: str) -> bool:
-        """Whether what the task makes at a path is kept apart from the host, and goes with the run."""
+        """Whether a name the task makes at a path is kept apart from the host, and goes with the run."""
 
     def stages(self, real: str) -> bool:
-        """Whether what the task makes in a directory may be kept apart from the host."""
+        """Whether a name the task makes in a directory may be kept apart from the host."""
 
     def leads(self, real: str) -> bool:
         """Whether a directory at a path may be made on the way to a name a pattern grants."""
 
 
 class Walled(Protocol):
-    """A place a grant above it does not open."""
+    """A place that a grant above it does not open."""
 
     @property
     def path(self) -> str:
-        """Canonical."""
+        """The canonical path of the place."""
 
     @property
     def reason(self) -> str:
-        """A noun phrase for people."""
+        """The kind of wall, as a noun phrase for people."""
 
     @property
     def closed(self) -> bool:
-        """Whether no write grant may name it or anything in it."""
+        """Whether no write grant may name the place or anything in it."""
 
 
 def unchanged(text: str) -> str:
@@ -72,19 +72,19 @@ def nothing(_path: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boundary:
-    """Everything about an attempt that its accesses are compared with; every path canonical.
+    """The places, walls and facts that one attempt's accesses are compared with; every path canonical.
 
     Attributes:
         withheld: directories outside the project whose denials are reported as if they were in it.
-        packages: those of them that are linked packages the cache key does not answer for.
+        packages: those of `withheld` that are linked packages the cache key does not answer for.
         nested: directories of other projects inside this one.
         stores: credential stores.
         temp: the task's own temporary directory, empty when it has none.
-        asked: directories an interpreter looks for whenever it starts: that alone is no denial.
-        executed: whether a path the task may write otherwise is kept from it, for the name it has.
+        asked: directories an interpreter looks for whenever it starts; a look there is no denial.
+        executed: whether a path that may be written otherwise is kept from the task for the name it has.
         git_config: whether a repository's own settings may be written.
         shared: directories every user may write temporary files in.
-        declared: what the task and those it depends on say they make.
+        declared: the outputs that the task and its dependencies declare.
         served: whether a write grant of a name can be given.
         directory: whether the host has a directory at a path.
         hermetic: whether the task sees nothing outside the workspace that was not granted.
@@ -146,7 +146,7 @@ class Boundary:
         )
 
     def reports(self, path: str) -> bool:
-        """Whether a denial there is the task's own matter and so fails it."""
+        """Whether a denial at a path is the task's own matter and so fails it."""
         return any(paths.at_or_under(path, root) for root in (self.project, *self.withheld))
 
     def obeyed(self, path: str) -> bool:
@@ -157,7 +157,7 @@ class Boundary:
         return paths.under(path, below) and named_below(path, below, git_config=self.git_config)
 
     def unjudged(self, path: str) -> bool:
-        """Whether nothing there ever counts."""
+        """Whether no denial at a path ever counts."""
         own = (self.temp,) if self.temp else ()
         return any(paths.at_or_under(path, root) for root in (*UNJUDGED, *own))
 

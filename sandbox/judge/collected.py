@@ -1,4 +1,4 @@
-"""What a judge met in one attempt, for the fix and for notes beside a failure."""
+"""The accesses a judge has met in one attempt, kept for the fix and for notes beside a failure. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Denied(NamedTuple):
-    """An access the sandbox refused, and of which kind the refusal was."""
+    """An access the sandbox refused, and the kind of its refusal."""
 
     access: Access
     kind: Denial
@@ -19,13 +19,13 @@ class Denied(NamedTuple):
 
 @dataclass(slots=True)
 class Collected:
-    """What was met, for the fix and for notes beside a failure; each in the order it came.
+    """The denials and looks of one attempt, each kind in the order they came.
 
     Attributes:
         counted: the denials that became violations.
         outside: denials past the report boundary.
         walled: looks at walls that exist.
-        looked: looks past the report boundary at what exists.
+        looked: looks past the report boundary at files that exist.
         removed: granted directories that were to be removed or renamed.
         connections: the violations that are refused connections.
     """

@@ -1,4 +1,4 @@
-"""Whether one access was a denial, and of which kind; knows nothing of who is told."""
+"""The rules for whether one access was a denial, and of which kind; they know nothing of who is told. Pure."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ Denial = Literal["read", "write"]
 
 _GRANTED = frozenset({Reach.WRITE, Reach.NAME})
 
-#: These need something to be there: of a missing path the answer is the host's own ENOENT.
+#: Intents that need an existing file: for a missing path the answer is the host's own ENOENT.
 _NEEDS_TARGET = frozenset({Intent.WRITE, Intent.REMOVE, Intent.ATTRIBUTES, Intent.TIMES, Intent.EXEC, Intent.PROBE})
 
-#: What the sandbox answers for a path it does not show or does not let be written. Any other answer is the host's.
+#: The answers of the sandbox for a path it does not show or does not let be written. Any other answer is the host's.
 _REFUSALS = frozenset({"", "ENOENT", "EACCES", "EPERM", "EROFS", "EBUSY", "EXDEV"})
 
-#: These are given where there is something, and so count whether or not the host has the path by now.
+#: Answers that are given only where there is something, so that they count even if the host has no such path by now.
 _CERTAIN = frozenset({"EACCES", "EPERM"})
 
-#: Of a name that is visible the answer is the host's own EEXIST.
+#: Intents that make something: for a name that is visible the answer is the host's own EEXIST.
 _MAKES_NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})
 
 
 def denied(access: Access, reach: Reach) -> Denial | None:
-    """What the sandbox refused, `None` when it answered as the host would have.
+    """The kind of refusal an access met; `None` when the sandbox answered as the host would have.
 
-    A rename is judged on each of its names: the one it takes away is an `Intent.REMOVE`. So is a hard
-    link, whose source is an `Intent.PROBE`.
+    A rename is judged on each of its names, the one it takes away as an `Intent.REMOVE`. So is a hard link, whose
+    source is an `Intent.PROBE`.
     """
     intent = access.intent
     if intent is Intent.CONNECT or not access.path or access.errno not in _REFUSALS:
@@ -50,12 +50,12 @@ def denied(access: Access, reach: Reach) -> Denial | None:
 
 
 def looked_past_a_wall(access: Access, boundary: Boundary) -> bool:
-    """Whether this only asked if a walled place is there, as tools do everywhere."""
+    """Whether an access only asked if a walled place is there, as tools do everywhere."""
     return access.intent is Intent.PROBE and boundary.wall(access.path) is not None
 
 
 def answer(access: Access, kind: Denial, boundary: Boundary) -> str:
-    """The errno the task was given: the observer's where it knows, else what this denial answers."""
+    """The errno of a denial: as the observer knows it, else as such a denial is answered."""
     if access.errno:
         return access.errno
     if any(isinstance(o, Seal) and o.path == access.path for o in boundary.plan.operations):

@@ -1,4 +1,4 @@
-"""The fewest entries that would have let an attempt pass, spelled for the project's file."""
+"""The fewest entries that would have let an attempt pass, spelled for the project's file. Pure."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from sandbox.judge.boundary import Boundary
     from sandbox.judge.collected import Denied
 
-#: From so many names in one directory on, the directory is the smaller grant.
+#: The number of names in one directory from which on the directory is the smaller grant.
 SEVERAL = 2
 
 
 def fix(
     counted: Sequence[Denied], boundary: Boundary, *, names: Collection[str] = (), survived: bool = True
 ) -> Fix | None:
-    """The entries for these violations, in the order they were met; `None` when nothing can be done about any.
+    """The entries for these violations, in the order they were met; `None` when no entry helps against any.
 
-    A credential store is withheld: named, never suggested. A write that no grant allows, or whose name is no text,
-    has no entry, and neither has one that is another task's to make.
+    A credential store is withheld: named, never suggested. A write that no grant allows has no entry. Neither has a
+    path that is no text, or one that is another task's to make.
 
     Args:
         counted: the violations' accesses.
-        boundary: what they were compared with.
+        boundary: the boundary they were compared with.
         names: paths whose own grant is the cure, whatever they are.
-        survived: whether the command itself passed: what a failed one could not do is not to be ignored.
+        survived: whether the command itself passed; a denied write of a failed one is not to be ignored.
     """
     found = _by_remedy(counted, boundary, survived=survived)
     directories, single = _writes(found.writes, boundary, names)
@@ -63,7 +63,7 @@ def fix(
 
 @dataclass(slots=True)
 class _Found:
-    """Denials by what is to be done about them; patterns are absolute."""
+    """Denials by their remedy; patterns are absolute."""
 
     reads: dict[str, Access] = field(default_factory=dict)
     writes: dict[str, Access] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class _Found:
 
 
 def _by_remedy(counted: Sequence[Denied], boundary: Boundary, *, survived: bool) -> _Found:
-    """The denials by what is to be done about each."""
+    """Denials sorted by their remedy."""
     found = _Found()
     for access, kind in counted:
         match classify(access, kind, boundary):
@@ -94,9 +94,9 @@ def _by_remedy(counted: Sequence[Denied], boundary: Boundary, *, survived: bool)
 
 
 def _ignored(found: _Found, boundary: Boundary, *, written: tuple[str, ...], reads: list[str]) -> FixPaths:
-    """The entries to ignore: not what the entries to write and to read give anyway."""
+    """The entries to ignore, without those that the entries to read and write give anyway."""
     writable, granted = frozenset(written), frozenset((*written, *reads))
-    # a written entry has the directories on its way made, so that they are there to be read
+    # A written entry has the directories on its way made, so that they are there to be read.
     shown = granted.union(above for path in written for above in paths.parents(path))
     looked = [
         grant
@@ -151,9 +151,9 @@ def _whole(path: str, access: Access, boundary: Boundary) -> str | None:
 
 
 def _reads(found: dict[str, Access], written: tuple[str, ...]) -> list[str]:
-    """The paths to grant: not what another grant shows as a directory on its way.
+    """The paths to grant, without directories that another grant shows on its way.
 
-    A directory that was opened is read for what is in it, so it stands for the reads below it.
+    A directory that was opened is read for its entries, so it stands for the reads below it.
     """
     held = frozenset(written)
     distinct = [path for path in found if not _covered(path, held)]

@@ -1,4 +1,4 @@
-"""What would have let a finished run pass, from its result alone. Pure."""
+"""The fix of a finished run, worked out from its result alone. Pure."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _MEANT = (("mkdir", Intent.MKDIR), ("rename", Intent.RENAME), ("link", Intent.LI
 
 
 def fix(result: RunResult, request: Request | None = None, *, files: Files | None = None) -> Fix | None:
-    """The smallest set of entries that would have let a run pass, `None` when there is nothing to say.
+    """The smallest set of entries that would have let a run pass; `None` when no entry helps.
 
     Args:
         result: of `Session.run`, wherever it ran.
-        request: spells the entries for this attempt's project, and leaves out what its task or the tasks it depends
-            on say of their outputs; as the run itself spelled them when absent.
+        request: has the entries spelled for this attempt's project, without outputs its task or the tasks it depends
+            on declare. When absent, the fix is the one the run itself found.
         files: tells directories from files, which are then spelled with a slash.
     """
     if request is None or not result.violations:
@@ -77,7 +77,7 @@ class _Unplanned:
     operations: tuple[Operation, ...] = ()
 
     def could_be_read(self, _real: str) -> bool:
-        """Nothing is known of what is not there."""
+        """False: nothing is known of paths that are not there."""
         return False
 
     def reach(self, _real: str) -> Reach:

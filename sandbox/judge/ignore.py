@@ -1,4 +1,4 @@
-"""Denials a task's author has asked not to hear of: exact names or globs, by kind."""
+"""The denials a task's author asks not to hear of: exact names or globs, by kind. Pure."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def _anchored(grant: str, boundary: Boundary) -> str:
         full = grant
     else:
         full = f"{globs.escape(boundary.project)}/{grant}"
-    # a glob's components are names like any other as far as `.` and `..` go
+    # `.` and `..` among a glob's components mean what they mean in any path.
     return paths.normal(full) + ("/" if full.endswith(("/", "/.", "/..")) else "")
 
 
 def _behind_links(grant: str, boundary: Boundary) -> str:
-    """The same entry for the place its links lead to, which is where a denial is recorded."""
+    """The same entry for the place its links lead to, since a denial is recorded there."""
     if not globs.has_wildcard(grant):
         target = globs.escape(boundary.canonical(globs.path_of(grant)))
         return f"{target}/" if grant.endswith("/") else target

@@ -1,4 +1,4 @@
-"""The judge of one attempt: accesses in, one at a time, violations out; each distinct call judged once."""
+"""The judge of one attempt: accesses in, one at a time, violations out. Each distinct call is judged once. Pure."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 _OPENS = frozenset({Intent.OPEN, Intent.EXEC})
 _LINKS = frozenset({"link", "linkat"})
 _MAKES = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK, Intent.RENAME})
-#: What may be done with a directory on the way to names a pattern grants, whatever becomes of it.
+#: Intents that a directory on the way to names of a pattern allows, whatever becomes of it.
 _ON_THE_WAY = frozenset({Intent.PROBE, Intent.MKDIR, Intent.REMOVE, Intent.RENAME})
 
 
 class Judge:
-    """Judges the accesses of one attempt.
+    """The judge of one attempt's accesses.
 
     Attributes:
-        seen: what was met so far.
+        seen: the denials and looks met so far.
     """
 
     def __init__(self, boundary: Boundary, *, ignore: Ignore | None = None) -> None:
@@ -63,7 +63,7 @@ class Judge:
             self.seen.connections += (refused,) if refused is not None else ()
             return refused
         self._note_source(access)
-        # what a call meant is part of what makes it distinct: an innocent open must not excuse the next one
+        # The intent of a call is part of what makes the call distinct: an innocent open must not excuse the next one.
         call = (access.operation, access.intent, access.path, access.exists)
         if call in self._judged:
             return None
@@ -74,7 +74,7 @@ class Judge:
         if access.intent is Intent.REMOVE and access.path in self._mounted:
             self.seen.removed.append(access.path)
         kind = denied(access, self._reach(access))
-        # a call the observer itself refused, whatever the mounts would have answered
+        # A call that the observer itself refused counts, whatever the mounts would have answered.
         if access.refused or (kind == "write" and boundary.executed(access.path)):
             found = Denied(access, "write")
             counts = not self._silence.covers("write", access.path) and not self._only_looked(found)
@@ -86,7 +86,7 @@ class Judge:
         return self._reported_once(found) if counts else None
 
     def _excused(self, found: Denied) -> bool:
-        """Whether a denial that only the mounts answered is no violation; what notes need of it is kept."""
+        """Whether a denial that only the mounts answered is no violation; it is kept where a note needs it."""
         access, kind = found
         if self._apart(access) or self._silence.covers(kind, access.path) or self._only_looked(found):
             return True
@@ -96,7 +96,7 @@ class Judge:
         return True
 
     def _only_looked(self, found: Denied) -> bool:
-        """Whether this asked for a walled place, or for what an interpreter asks for whenever it starts."""
+        """Whether an access asked for a walled place, or for one that an interpreter asks for whenever it starts."""
         access, boundary = found.access, self._boundary
         asked = access.intent is Intent.PROBE and access.path in boundary.asked
         if not asked and not looked_past_a_wall(access, boundary):
@@ -115,7 +115,7 @@ class Judge:
         return self._violation(access, kind)
 
     def _reach(self, access: Access) -> Reach:
-        """What the task can do with what an access names, or could if it were there."""
+        """The most the task can do with an access's path, or could if something were there."""
         plan = self._boundary.plan
         found = plan.reach(access.path)
         missing = found is Reach.HIDDEN and not access.exists and plan.could_be_read(access.path)
@@ -131,7 +131,8 @@ class Judge:
             self.seen.looked.append(found)
 
     def _apart(self, access: Access) -> bool:
-        """Whether names granted around a path make it no denial: what is left there at the end is told then."""
+        """Whether names granted around a path make an access no denial; a file left there at the end is reported then.
+        """
         plan, path = self._boundary.plan, access.path
         if access.intent in _ON_THE_WAY and plan.leads(path):
             return True
@@ -140,29 +141,29 @@ class Judge:
         if access.intent not in WRITE_INTENTS or not plan.beside(path):
             return False
         above = paths.parent(path)
-        # of what the host has at a name beside a granted one the task sees nothing: to it an open makes it
+        # A name the host has beside a granted one is hidden from the task: to the task an open makes it.
         makes = access.intent in _MAKES or (access.creates and not access.errno)
         if access.intent is Intent.LINK and not self._can_be_linked(self._linked.pop(access.pid, "")):
             return False
         if makes and (plan.reach(above) is not Reach.HIDDEN or plan.leads(above)):
             self._staged.add(path)
             return True
-        # of the task's own making; a name of the host's that it does not see is another matter, and so is what it
-        # would make in one
+        # A file of the task's own making is apart, and so is one in a directory of its making. A name of the host's
+        # that it does not see is not.
         return any(place in self._staged for place in (path, *paths.parents(path)))
 
     def _note_source(self, access: Access) -> None:
-        """A hard link comes as two: what it is of, then what it is to be."""
+        """Remember the source of a hard link: a link comes as two accesses, its source and its new name."""
         if access.operation in _LINKS and access.intent is Intent.PROBE:
             self._linked[access.pid] = access.path
 
     def _can_be_linked(self, source: str) -> bool:
-        """Whether a hard link beside granted names can be made of it: not of what lies in another mount."""
+        """Whether a hard link beside granted names can be made of a source, which must not lie in another mount."""
         named = not source or self._boundary.plan.reach(source) is Reach.NAME
         return named or any(place in self._staged for place in (source, *paths.parents(source)))
 
     def left(self, path: str, *, fate: str = "went with the run") -> Violation | None:
-        """The violation it is that the task left something beside a granted name; `None` when nobody asks for it."""
+        """The violation of a file the task left beside a granted name; `None` when nobody asks for it."""
         boundary = self._boundary
         if boundary.unjudged(path) or self._silence.covers("write", path):
             return None

@@ -1,4 +1,4 @@
-"""Connections the sandbox refused: to hosts, and to sockets of the host's; each target reported once."""
+"""The connections the sandbox refused: to hosts, and to sockets of the host's. Each target is reported once. Pure."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from sandbox.contract.results import Access, DenialClass
     from sandbox.judge.boundary import Boundary
 
-#: What the front and the kernel's dials are reported as; any other operation is a call on a socket with a path.
+#: The operation that refusals of the proxy and of dials are reported as; any other is a call on a socket with a path.
 OUTBOUND = "network-outbound"
 
-# what the rule for `unixSockets` refuses
+# Characters that the rule for `unixSockets` refuses.
 _UNNAMED = frozenset("\"'\\*?")
 
 _METADATA = frozenset(
@@ -33,7 +33,7 @@ _METADATA = frozenset(
 
 
 class NetworkDenials:
-    """Judges the refused connections of one attempt; none of them has a place in the report boundary."""
+    """The judge of one attempt's refused connections, none of which has a place in the report boundary."""
 
     def __init__(self, boundary: Boundary, ignored: tuple[str, ...]) -> None:
         self._boundary = boundary
@@ -47,7 +47,8 @@ class NetworkDenials:
     def take(self, access: Access) -> Violation | None:
         """The violation a refused connection is; `None` for one that was let through, ignored or told before."""
         if not access.refused:
-            # let through and answered by nobody: what is to be said of it helps a task that failed
+            # A connection that was let through and that nobody answered is kept for a note, which helps a task that
+            # failed.
             if access.reason and access.operation == OUTBOUND:
                 self._notes.setdefault(access.asked, access.reason)
             return None
@@ -64,7 +65,7 @@ class NetworkDenials:
 
     def _socket(self, access: Access) -> Violation | None:
         path = access.path
-        # of a missing one the answer is the host's own
+        # A missing socket is answered by the host itself.
         if not path or not access.exists or path in self._told or self._boundary.unjudged(path):
             return None
         if known_sockets.asked_everywhere(path) or self._silence.covers("read", path):
@@ -108,7 +109,7 @@ class NetworkDenials:
         """Notes on the targets for which there is no entry to suggest.
 
         Args:
-            others: what is told already, perhaps of the same port.
+            others: the notes that stand already, perhaps about the same port.
         """
         told = "\n".join(hint.line for hint in others)
         notes = [
@@ -133,7 +134,7 @@ class NetworkDenials:
 
 
 def _helps(target: str, reason: str) -> DenialClass:
-    """What helps against a refused host: an entry of `allow.network`, one of `ignore.network`, or neither."""
+    """The cure of a refused host: an entry of `allow.network`, one of `ignore.network`, or neither."""
     if never_suggested(target):
         return "credential"
     if reason.startswith(NOT_ALLOWED) and _entries((target,)):
@@ -170,7 +171,7 @@ def _host_of(target: str) -> str:
 
 
 def _entries(targets: Iterable[str]) -> list[str]:
-    """What can stand in a list, in canonical form; a host that is there without a port covers its ports."""
+    """The entries of a list that stand for targets, in canonical form; a host without a port covers its ports."""
     found: list[str] = []
     for target in targets:
         try:
@@ -183,5 +184,5 @@ def _entries(targets: Iterable[str]) -> list[str]:
 
 
 def _regex(entry: str) -> str:
-    """`*` and `?` stand for anything; a bracket is an IPv6 address's."""
+    """An entry as a regular expression: `*` and `?` stand for anything, and a bracket is an IPv6 address's."""
     return "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in entry.lower())

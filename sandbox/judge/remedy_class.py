@@ -1,4 +1,4 @@
-"""What helps against one denial. Pure."""
+"""The cure of one denial. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def classify(access: Access, kind: Denial, boundary: Boundary) -> DenialClass:
-    """What helps against a denial: see `sandbox.contract.results.DenialClass`."""
+    """The cure of a denial: see `sandbox.contract.results.DenialClass`."""
     path = access.path
     if boundary.store(path) is not None:
         return "credential"
@@ -25,7 +25,7 @@ def classify(access: Access, kind: Denial, boundary: Boundary) -> DenialClass:
     if boundary.declared.maker(path) is not None and (kind == "write" or not access.exists):
         return "run-upstream"
     if kind == "read":
-        # a grant of what is not there shows nothing, however often it is looked for
+        # A grant of a path that is not there shows nothing, however often it is looked for.
         return "grant" if access.exists else "ignore"
     return _classify_write(access, boundary)
 
@@ -60,7 +60,8 @@ def writable(access: Access, boundary: Boundary) -> str:
 
 
 def makes_itself(access: Access, boundary: Boundary) -> bool:
-    """Whether this makes a directory the host has not: a grant of it as one is a mount, which `mkdir` would meet."""
+    """Whether an access makes a directory the host has not: a mount of it would stand where `mkdir` wants to make it.
+    """
     return access.intent is Intent.MKDIR and not access.exists and nameable(access.path, boundary)
 
 

@@ -1,4 +1,4 @@
-"""How a path is spelled for a task's file, and in a line for people."""
+"""The spelling of a path for a task's file, and in a line for people. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ if TYPE_CHECKING:
 
     from sandbox.judge.boundary import Boundary
 
-#: Paths named in one note; the rest are a count.
+#: The most paths named in one note; the rest are a count.
 NAMED = 5
 
 
 def entry(path: str, boundary: Boundary, *, directory: bool = False) -> str:
     """The shortest grant that names exactly this path, as the project's file would spell it.
 
-    Relative inside the workspace, `~/` under home, else absolute; a directory ends in `/`.
+    The grant is relative inside the workspace, begins with `~/` under home, and is absolute elsewhere; a directory ends
+    in `/`.
     """
     text = _from(path, boundary.workspace, boundary.project, boundary.home, escape=True)
     return f"{text.rstrip('/')}/" if directory else text
@@ -68,7 +69,7 @@ def _relative(path: str, start: str) -> str:
 
 
 def shown(text: str) -> str:
-    """The text on one line: whatever a terminal would not print as itself is escaped."""
+    """A text on one line: every character a terminal would not print as itself is escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -85,7 +86,7 @@ def quoted(entry_: str) -> str:
 
 
 def listed(found: Iterable[str]) -> str:
-    """The first few of these texts, and how many more there are."""
+    """The first few of some texts, and how many more there are."""
     every = list(found)
     more = f" and {len(every) - NAMED} more" if len(every) > NAMED else ""
     return ", ".join(shown(text) for text in every[:NAMED]) + more

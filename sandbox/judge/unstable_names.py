@@ -7,11 +7,11 @@ import re
 
 from sandbox.base import globs
 
-# a digit run this long is a process, a time or a date
+# A run of digits this long is a process, a time or a date.
 _NUMBER = 5
 _HASH = 8
 _RANDOM = 6
-# letters and digits by turns so many times are nobody's word; `python311` and `es2015` change once
+# A word that changes between letters and digits this often is nobody's; `python311` and `es2015` change once.
 _TURNS = 2
 
 _TOKEN = re.compile(r"[A-Za-z0-9]+")
@@ -35,10 +35,10 @@ def pattern(name: str) -> str | None:
     if not found:
         return None
     out += globs.escape(name[end:])
-    # what stands between two such parts is as random, and a leading dot is matched by the star
+    # Text between two such parts is as random as they are, and a leading dot is matched by the star.
     out = re.sub(r"\*(?:[-_.]?\*)+", "*", out)
     out = out.removeprefix(".") if out.startswith(".*") else out
-    # with nothing left to tell it by, it would be a pattern for every file beside it
+    # A pattern without a letter or a digit would match every file beside this one.
     return out if any(character.isalnum() for character in out) else None
 
 

@@ -123,8 +123,8 @@ class MacAttempt:
                 self._terminal.resize()
                 return
             own = self._process.pid
-            front = (self._terminal.foreground() if self._terminal is not None else 0) or own
-            for group in {front} if number in terminal_relay.FROM_THE_KEYBOARD else {own, front}:
+            foreground = (self._terminal.foreground() if self._terminal is not None else 0) or own
+            for group in {foreground} if number in terminal_relay.FROM_THE_KEYBOARD else {own, foreground}:
                 self._send(group, number)
 
     def run(self) -> EndedCommand:

@@ -59,7 +59,7 @@ class LogJudge:
         return self._plain(found, "other")
 
     def connection(self, target: str, reason: str) -> Violation | None:
-        """The violation it is that the task's own front refused `host:port`."""
+        """The violation it is that the task's own proxy refused `host:port`."""
         return self.files.take(_dial(target, "", reason))
 
     def _file(self, found: LoggedDenial, intent: Intent) -> Violation | None:

@@ -1,6 +1,6 @@
-"""EFFECT: the run's side of a task's front on macOS: it listens, starts the front, and hears its reports.
+"""EFFECT: the run's side of a task's proxy on macOS: it listens, starts the proxy, and hears its reports.
 
-There is one loopback for everybody, so a task's front has ports of its own, which the system picks, and asks for a
+There is one loopback for everybody, so a task's proxy has ports of its own, which the system picks, and asks for a
 password, which is in the task's variables alone. It runs from the first time something comes in.
 """
 
@@ -35,7 +35,7 @@ _SETTLE_SECONDS = 30.0
 
 
 class MacProxyHandle:
-    """The front of one task.
+    """The proxy of one task.
 
     Args:
         policy: what may be reached.
@@ -56,13 +56,13 @@ class MacProxyHandle:
         http, socks = (int(listener.getsockname()[1]) for listener in self._listeners)
         self.ports = (http, socks)
 
-    def told(self, given: Mapping[str, str]) -> dict[str, str]:
-        """The task's variables, with this front in them."""
-        return proxy_env.told(given, ports=self.ports, password=self._password)
+    def variables(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The task's variables, with this proxy in them."""
+        return proxy_env.proxy_variables(given, ports=self.ports, password=self._password)
 
     def report(self, hear: Callable[[str, str], object]) -> None:
         """From now on have `hear` called, in another thread, with each `host:port` that was refused, and why."""
-        self._thread = threading.Thread(target=self._serve, args=(hear,), name="vx-front", daemon=True)
+        self._thread = threading.Thread(target=self._serve, args=(hear,), name="vx-proxy", daemon=True)
         self._thread.start()
 
     def settle(self) -> str:
@@ -75,7 +75,7 @@ class MacProxyHandle:
         return self._missing
 
     def close(self) -> None:
-        """Let go of everything, the front's process too."""
+        """Let go of everything, the proxy's process too."""
         self.settle()
         self._let_go()
         if self._bell >= 0:
@@ -93,7 +93,7 @@ class MacProxyHandle:
         try:
             process = self._start()
         except OSError as error:
-            self._missed(f"the network's front could not be started ({error.strerror or error})")
+            self._missed(f"the network's proxy could not be started ({error.strerror or error})")
             self._let_go()
             return
         # from now on its own
@@ -108,7 +108,7 @@ class MacProxyHandle:
                     with contextlib.suppress(OSError):  # what is left in it, it does not take any more
                         pipe.close()
         if not self._settled:
-            self._missed("the network's front ended before the task did")
+            self._missed("the network's proxy ended before the task did")
 
     def _somebody_came(self) -> bool:
         """Wait for somebody, or for the end, at which somebody may have come all the same."""
@@ -130,7 +130,7 @@ class MacProxyHandle:
             pass_fds=descriptors,
             cwd="/",
             env={"LC_ALL": "C.UTF-8", **debug},
-            # a terminal's signals are for the task; the front goes on until it has been heard
+            # a terminal's signals are for the task; the proxy goes on until it has been heard
             start_new_session=True,
         )
         assert process.stdin is not None  # noqa: S101  it was asked for
@@ -150,7 +150,7 @@ class MacProxyHandle:
             left = deadline - time.monotonic()
             found = {fd for fd, _ in poll.poll(None if left == float("inf") else max(0.0, left) * 1000)}
             if not found:
-                self._missed("what the network's front had to report was not told in time")
+                self._missed("what the network's proxy had to report was not told in time")
                 return
             if self._bell in found:
                 # the end of what it is told is the task's
@@ -181,9 +181,9 @@ class MacProxyHandle:
 
 @contextlib.contextmanager
 def opened(policy: Policy) -> Iterator[MacProxyHandle]:
-    """The front of one task, closed at the end."""
-    front = MacProxyHandle(policy)
+    """The proxy of one task, closed at the end."""
+    proxy = MacProxyHandle(policy)
     try:
-        yield front
+        yield proxy
     finally:
-        front.close()
+        proxy.close()

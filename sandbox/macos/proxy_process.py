@@ -1,4 +1,4 @@
-"""EFFECT: the process in which a task's front runs on macOS: what it is given, and what it says to the run.
+"""EFFECT: the process in which a task's proxy runs on macOS: what it is given, and what it says to the run.
 
 Given are the listeners, and on its input what may be reached; the end of that input is the task's. What it says is one
 JSON list in each line: `refused` with what was asked for and why, `missed` with why not all is told, `settled` last.
@@ -26,14 +26,14 @@ _LONGEST = 1000
 
 
 def main() -> None:
-    """Serve one task's front until its input ends."""
+    """Serve one task's proxy until its input ends."""
     with open(_INPUT, "rb", closefd=False) as given:
         policy, password = pickle.load(given)  # noqa: S301  the run is of this program
     _have_descriptors()
     listeners = [socket.socket(fileno=int(text)) for text in sys.argv[1:]]
     http, socks = (int(listener.getsockname()[1]) for listener in listeners)
     loop = IdleLoop()
-    front = Proxy(
+    proxy = Proxy(
         loop,
         policy,
         listen=lambda _places: [],
@@ -43,12 +43,12 @@ def main() -> None:
         password=password,
         own=getifaddrs.own_addresses,
     )
-    front.take(listeners)
+    proxy.take(listeners)
     loop.set_exception_handler(lambda _, context: _failed(context.get("exception") or RuntimeError(context["message"])))
     os.set_blocking(_INPUT, False)
     loop.add_reader(_INPUT, lambda: _hear(loop))
     loop.run_forever()
-    if front.settle():
+    if proxy.settle():
         _say("settled")
     os._exit(0)
 
@@ -83,7 +83,7 @@ def _refused(asked: str, reason: str) -> None:
 def _failed(error: Exception) -> None:
     if os.environ.get("VXCONF_DEBUG"):
         traceback.print_exception(error)
-    _say("missed", f"the network's front failed: {type(error).__name__}: {error}"[:_LONGEST])
+    _say("missed", f"the network's proxy failed: {type(error).__name__}: {error}"[:_LONGEST])
 
 
 def _hear(loop: IdleLoop) -> None:

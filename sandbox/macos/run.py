@@ -61,7 +61,7 @@ class MacRun(CommandRun):
         with self._temporary_directory() as temp, proxy_handle.opened(self._policy(temp)) as proxy:
             planned = plan_of_request.plan(self._request, Snapshot(), temp=temp, ports=proxy.ports)
             tag = f"vx{secrets.token_hex(8)}"
-            variables = proxy.told(self._variables(temp))
+            variables = proxy.variables(self._variables(temp))
             boundary = gather.boundary(self._request, planned, temp=temp, observer=observer, mask=masker(variables))
             judge = LogJudge(boundary, self._request.config)
             proxy.report(lambda target, reason: self._heard(lambda: judge.connection(target, reason)))

@@ -1,4 +1,4 @@
-"""EFFECT: what one call of `Session.run` is on every platform: a command, its variables, its signals, its verdict."""
+"""EFFECT: one call of `Session.run`, as far as both platforms do the same: command, variables, signals, refusals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from sandbox.base import environment
-from sandbox.contract.errors import NotStarted, SandboxError, remedy, told
+from sandbox.contract.errors import NotStarted, SandboxError, reason_of, remedy
 from sandbox.contract.run_options import executable
 from sandbox.proxy.policy import policy_from_config
 from sandbox.run import verdict
@@ -31,7 +31,7 @@ class CommandRun(abc.ABC):
     """One call of `Session.run`; a platform says how the command is carried out.
 
     Args:
-        session: whose signals reach the command.
+        session: the session, whose signals reach the command.
         request: what may be reached.
         command: given to `/bin/sh -c`.
         options: see `RunOptions`.
@@ -45,11 +45,11 @@ class CommandRun(abc.ABC):
         self._attempt: Signalled | None = None
         self._violations: list[Violation] = []
         self._stopped = False
-        # a signal handler may come while the thread of the run holds it
+        # The lock is reentrant: a signal handler may come while the thread of the run holds it.
         self._lock = threading.RLock()
 
     def stop(self) -> None:
-        """End it, from any thread, now or as soon as it starts."""
+        """End the run, from any thread, now or as soon as it starts."""
         with self._lock:
             self._stopped = True
             if self._attempt is not None:
@@ -69,7 +69,7 @@ class CommandRun(abc.ABC):
             return verdict.not_started(self._with_cause(error))
         except OSError as error:
             return verdict.not_started(
-                NotStarted(f"the sandbox could not be started: {told(error)}", hint=remedy(error))
+                NotStarted(f"the sandbox could not be started: {reason_of(error)}", hint=remedy(error))
             )
 
     @abc.abstractmethod
@@ -89,7 +89,7 @@ class CommandRun(abc.ABC):
         """The directory the command begins in.
 
         Raises:
-            NotStarted: it is gone, or the command or a variable is one no process can be given.
+            NotStarted: the directory is gone, or the command or a variable is one no process can be given.
         """
         cwd = self._options.get("cwd") or self._request.config.project
         if not os.path.isdir(cwd):
@@ -107,7 +107,7 @@ class CommandRun(abc.ABC):
             made.remove()
 
     def _variables(self, temp: str) -> dict[str, str]:
-        """Exactly the variables the command starts with."""
+        """The variables the command starts with, and no other."""
         config = self._request.config
         return environment.task_environment(
             os.environ,
@@ -120,17 +120,17 @@ class CommandRun(abc.ABC):
         )
 
     def _policy(self, temp: str) -> Policy:
-        """Which hosts, ports and sockets the command reaches.
+        """The hosts, ports and sockets the command reaches.
 
         Raises:
-            NotStarted: a proxy of the host's is not spoken here.
+            NotStarted: a proxy of the host's is of a kind that is not spoken here.
         """
         return policy_from_config.policy(
             self._request.config, temp=temp, declared=self._session.declared, host=os.environ
         )
 
     def _streams(self) -> tuple[OutputStream | int, OutputStream | int]:
-        """Where the command's output and errors go."""
+        """The places the command's output and errors go to."""
         options = self._options
         keep = options.get("capture", True)
         return (

@@ -1,4 +1,4 @@
-"""EFFECT: what an attempt is judged against, and what is known once it failed, as this machine is."""
+"""EFFECT: the boundary an attempt is judged against and the facts once it failed, as this machine has them."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from sandbox.request.request import Request
 
 _SHARED = ("/tmp", "/var/tmp")  # noqa: S108  names of directories, in which nothing is made here
-#: Bytes at the end of what was printed that notes are made of.
+#: The most bytes at the end of the output that notes are made of.
 _TAIL = 128 << 10
 
 
 def boundary(
     request: Request, planned: Plan | MacPlan, *, temp: str, observer: str, mask: Callable[[str], str]
 ) -> Boundary:
-    """The places of an attempt.
+    """The boundary of an attempt.
 
     Args:
         request: the attempt.
         planned: its plan.
         temp: the task's own temporary directory.
-        observer: as it was asked for.
+        observer: the observer of the run.
         mask: hides secrets in text that people see.
     """
     files = HostFiles()
@@ -44,7 +44,7 @@ def boundary(
         temp=temp,
         executed=planned.executed.protects,
         shared=tuple(dict.fromkeys((*_SHARED, paths.parent(request.facts.temp_root)))),
-        # without an observer a name beside what is hidden cannot be told from its neighbours
+        # An observer tells a granted name from its hidden neighbours; without one none can be granted.
         served=observer != "none",
         ports=_ports(request.config),
         canonical=lambda path: paths.canonical(path, files),
@@ -55,11 +55,11 @@ def boundary(
 def aftermath(
     cwd: str, tail: bytes, *, processes: Callable[[], int] = lambda: 0, starved: Callable[[], int] = lambda: 0
 ) -> Aftermath:
-    """What is known once a command failed.
+    """The facts of a command that failed.
 
     Args:
         cwd: the directory it began in.
-        tail: the end of what it printed.
+        tail: the end of its output.
         processes: how many it could have at once, 0 for no limit of its own.
         starved: how many the kernel has ended since it began, for want of memory.
     """

@@ -1,4 +1,4 @@
-"""From how a command ended, and what was judged of it, to one result; the same on every platform."""
+"""From the end of a command and its judge's findings to one result, the same on both platforms."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 NOT_STARTED = 125
 TIMED_OUT = 124
-#: The lowest status a shell answers with for a command it could not execute; above it are those for signals.
+#: The lowest status a shell answers with for a command it could not execute; statuses for signals are above it.
 CANNOT_EXECUTE = 126
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandEnd:
-    """How a command that was started ended, and how much of it was seen.
+    """The end of a command that was started, and how much of it was seen.
 
     Attributes:
         status: as a shell says it, 128+n for a signal; `None` where the end was not seen.
@@ -56,9 +56,9 @@ def settled(end: CommandEnd, judge: Judge, violations: tuple[Violation, ...], af
 
     Args:
         end: how the command ended.
-        judge: which heard every access.
+        judge: the judge that heard every access.
         violations: all there were, those found after the end among them.
-        after: what is known once a command failed.
+        after: the facts for notes beside a failure.
     """
     own = end.status
     code = exit_code(own, violations, end.trace, timed_out=end.timed_out)
@@ -99,7 +99,7 @@ def exit_code(own: int | None, violations: tuple[Violation, ...], trace: Trace, 
 
 
 def _unseen(end: CommandEnd) -> tuple[Hint, ...]:
-    """What there is to say of a command that passed while not all it did was seen."""
+    """A note on a command that passed while not all it did was seen."""
     if end.status != 0 or end.trace != "partial":
         return ()
     return (Hint(line=f"the command passed, but not all it did was seen: {end.trace_reason}"),)

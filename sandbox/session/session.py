@@ -336,7 +336,7 @@ class Session:
             Where to say so.
         """
         ours, theirs = socket.socketpair()
-        word = restore_modes.told(before, meanwhile)
+        word = restore_modes.lend_word(before, meanwhile)
         # a supervisor that is gone is told of by its wardens' ends
         with theirs, self._lock, contextlib.suppress(BrokenPipeError, ConnectionResetError):
             if self._requests is not None:
@@ -359,7 +359,7 @@ class Session:
         library = library_path.directory()
         if not library:
             raise NotStarted(
-                "the packages h11 and dnspython are missing, which every task's front needs",
+                "the packages h11 and dnspython are missing, which every task's proxy needs",
                 hint="pip install h11 dnspython",
             )
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -40,7 +40,7 @@ class LentTerminals:
         """Keep one; the descriptors stay the caller's.
 
         Args:
-            word: from `told`.
+            word: from `lend_word`.
             fds: the line and the terminal.
         """
         before, meanwhile = marshal.loads(word.removeprefix(WORD))  # noqa: S302  the executor is of this program
@@ -85,7 +85,7 @@ def _flags(modes: list[Any]) -> list[Any]:
     return [modes[index] for index in _FLAGS]
 
 
-def told(before: list[Any], meanwhile: list[Any]) -> bytes:
+def lend_word(before: list[Any], meanwhile: list[Any]) -> bytes:
     """The word that lends a terminal; modes are as `tcgetattr` tells them."""
     return WORD + marshal.dumps((before, meanwhile))
 

@@ -86,7 +86,7 @@ def test_a_listed_host_is_reached_through_the_tasks_own_front_and_another_is_ref
 ) -> None:
     with Server(page) as server:
         here = f"127.0.0.1:{server.port}"
-        # the profile lets loopback be dialled past the front as well
+        # the profile lets loopback be dialled past the proxy as well
         command = f"curl -sS --noproxy '' http://{here}/ && curl -sS --noproxy '' http://example.org/"
         result = _run(workspace_factory, command, {"allow": {"network": [here]}})
     assert result.stdout.startswith(b"GET / HTTP/1.1")

@@ -95,7 +95,7 @@ def test_every_public_function_class_and_module_of_the_packages_says_what_it_is(
 
 def test_the_engine_needs_few_packages_besides_the_standard_library() -> None:
     allowed = {*sys.stdlib_module_names, "sandbox"}
-    # the pattern libraries are small, pure and written for exactly this; so are those of the front's protocols
+    # the pattern libraries are small, pure and written for exactly this; so are those of the proxy's protocols
     allowed |= {"bracex", "wcmatch", "dns", "h11"}
     foreign = set()
     for path in sorted((REPOSITORY / "sandbox").rglob("*.py")):

@@ -39,7 +39,7 @@ DIFFERENCES = (
     "repositories: on macOS no task makes, moves or removes a .git or .claude where it may write around it",
 )
 
-_FRONT = "the task's own front, for programs that obey the proxy variables"
+_PROXY = "the task's own proxy, for programs that obey the proxy variables"
 
 
 class ExplainedMac(NamedTuple):
@@ -82,7 +82,7 @@ def rules(mac: ExplainedMac, field: str, entry: Entry) -> list[JSON]:
     if field == "network":
         return list(_network(mac, mac.plan, entry))
     if field == "denyNetwork":
-        return [{"rule": "", "describe": f"refused by {_FRONT}"}]
+        return [{"rule": "", "describe": f"refused by {_PROXY}"}]
     mine = (rule for rule in mac.plan.rules if rule.origin.field and entry in _origin(mac, rule.origin.field))
     every = [*mine, *(rule for rule in mac.plan.rules if not entry.text and rule.origin.field == field)]
     if field == "gitConfig":
@@ -96,7 +96,7 @@ def _origin(mac: ExplainedMac, field: str) -> tuple[Entry, ...]:
 
 def _network(mac: ExplainedMac, whole: MacPlan, entry: Entry) -> Iterator[JSON]:
     if not entry.text:
-        yield {"rule": "", "describe": f"what the tasks of one run list goes through {_FRONT}"}
+        yield {"rule": "", "describe": f"what the tasks of one run list goes through {_PROXY}"}
         return
     try:
         pattern = check_pattern(entry.text, allow=True)
@@ -109,7 +109,7 @@ def _network(mac: ExplainedMac, whole: MacPlan, entry: Entry) -> Iterator[JSON]:
     elif policy_from_config.is_loopback(pattern) and pattern.port in policy_from_config.published(mac.config):
         return
     else:
-        yield {"rule": "", "describe": f"let {pattern} through {_FRONT}"}
+        yield {"rule": "", "describe": f"let {pattern} through {_PROXY}"}
 
 
 def notes(mac: ExplainedMac, field: str, entry: Entry) -> Iterator[str]:

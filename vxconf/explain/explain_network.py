@@ -1,6 +1,6 @@
 """What a block's hosts, ports and sockets become, and the answer for one host or one socket; pure.
 
-The policy the front is given at a run is what is told here.
+The policy the proxy is given at a run is what is told here.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _host(block: ExplainedNetwork, field: str, pattern: Pattern) -> Iterator[JSO
         what = f"listen on port {port} of the task's own loopback, and connect what comes there to the host's {pattern}"
         yield _operation("Relay", str(pattern), what)
     elif not policy_from_config.is_loopback(pattern) or port not in policy_from_config.published(block.config):
-        yield _operation("Allow", str(pattern), f"let {pattern} through the task's front")
+        yield _operation("Allow", str(pattern), f"let {pattern} through the task's proxy")
 
 
 def notes(block: ExplainedNetwork, field: str, entry: Entry) -> Iterator[str]:
@@ -164,7 +164,7 @@ def implied(block: ExplainedNetwork, temp: str) -> Iterator[tuple[str, str, str,
     """What holds of every task's network though no entry says so: value, reason, note, operations."""
     yield (
         f"127.0.0.1:{HTTP_PORT}, 127.0.0.1:{SOCKS_PORT}, 127.0.0.1:{_DNS_PORT}",
-        "the task's own front: HTTP proxy, SOCKS proxy and name server; nothing else leads out",
+        "the task's own proxy: HTTP proxy, SOCKS proxy and name server; nothing else leads out",
         "HTTP_PROXY and the like name it; programs that ask no proxy are led there by the addresses names have inside",
         [_operation("Listen", one.partition(" ")[0], f"listen on {one}") for one in listeners(block.config)],
     )

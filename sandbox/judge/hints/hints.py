@@ -1,4 +1,4 @@
-"""Notes beside a failed attempt: never counted, so they may guess."""
+"""The notes beside a failed attempt, which are never counted, so that they may guess. Pure."""
 
 from __future__ import annotations
 

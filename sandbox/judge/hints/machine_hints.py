@@ -1,4 +1,4 @@
-"""Notes on what a task had no more of. Pure."""
+"""Notes on what a task ran out of. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_PROCESS = re.compile(
 
 
 def exhausted(after: Aftermath) -> list[Hint]:
-    """The processes one task gets, or the memory of the machine."""
+    """Notes on the processes one task gets, and on the memory of the machine."""
     found = []
     if _NO_PROCESS.search(after.printed) and (most := after.processes()):
         found.append(

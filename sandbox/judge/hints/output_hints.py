@@ -31,13 +31,13 @@ _MISSING = re.compile(
 _WORD = re.compile(r"""'([^'\n]+)'|"([^"\n]+)"|`([^`\n]+)`|([^\s'"`(),;<>|]+)""")
 _ACROSS = re.compile(r"cross-device link|\bEXDEV\b", re.IGNORECASE)
 
-#: Lines and words of the output looked at; what failed says so last.
+#: The most lines and words of the output that are looked at, from its end: the error is told last.
 _LINES, _WORDS = 200, 400
 _LONGEST = 4096
 
 
 def repository(boundary: Boundary, after: Aftermath) -> list[Hint]:
-    """Git found no repository because it is hidden."""
+    """A note that git found no repository because it is hidden."""
     if _NO_REPOSITORY not in after.printed:
         return []
     above = (paths.join(place, ".git") for place in (after.cwd, *paths.parents(after.cwd)))
@@ -53,7 +53,7 @@ def repository(boundary: Boundary, after: Aftermath) -> list[Hint]:
 
 
 def unreachable(boundary: Boundary, after: Aftermath) -> list[Hint]:
-    """A port of loopback that refused the task, and on which the host listens."""
+    """Notes on ports of loopback that refused the task, and on which the host listens."""
     ports: dict[int, None] = {}
     for line in _last_lines(after.printed):
         if _REFUSED.search(line):
@@ -70,7 +70,7 @@ def unreachable(boundary: Boundary, after: Aftermath) -> list[Hint]:
 
 
 def said_missing(seen: Collected, boundary: Boundary, after: Aftermath) -> list[Hint]:
-    """A path the command called missing that the host has and the sandbox hides, where nothing else tells of it."""
+    """A note on a path the command called missing, where the sandbox hides it and nothing else tells of it."""
     told = {access.path for access, _ in (*seen.counted, *seen.outside)}
     for word in _missing_words(after.printed):
         for base in dict.fromkeys((after.cwd, boundary.project)):
@@ -92,7 +92,7 @@ def said_missing(seen: Collected, boundary: Boundary, after: Aftermath) -> list[
 
 
 def across(after: Aftermath) -> list[Hint]:
-    """A hard link or a rename from one grant into another."""
+    """A note on a hard link or a rename from one grant into another."""
     if not any(_ACROSS.search(line) for line in _last_lines(after.printed)):
         return []
     line = "no hard link or rename leads from one grant into another: copy, or grant one directory that holds both"

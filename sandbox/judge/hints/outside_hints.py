@@ -1,4 +1,4 @@
-"""Notes on what was denied outside the project, which fails no task by itself. Pure."""
+"""Notes on denials outside the project, which fail no task by themselves. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def hidden(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
-    """What exists there and was read in vain, files first; a credential store is named and never suggested."""
+    """Notes on existing paths that were read in vain, files first; a credential store is named and never suggested."""
     found = dict.fromkeys(a.path for a, kind in outside if kind == "read" and a.exists and not _installed(a, boundary))
     kept = [path for path in found if boundary.store(path) is not None]
     plain = sorted((path for path in found if path not in kept), key=boundary.directory)
@@ -34,7 +34,7 @@ def hidden(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
 
 
 def refused(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
-    """What could not be written there: the directory to grant, or the task's own temporary one instead."""
+    """Notes on refused writes: the directory to grant, or the task's own temporary one instead."""
     by_class: dict[str, dict[str, str]] = {"grant": {}, "use-tmpdir": {}, "credential": {}}
     for access, kind in outside:
         told = classify(access, kind, boundary)
@@ -54,13 +54,13 @@ def refused(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
 
 
 def _opening(path: str, directory: str, boundary: Boundary) -> str:
-    """The grant for a write, of its directory where that can be granted."""
+    """The end of a note: the grant for a write, of its directory where that can be granted."""
     repository = next((above for above in (path, *paths.parents(path)) if paths.name(above) == ".git"), None)
     if repository is not None and paths.under(path, repository):
-        # git locks and renames all over it, so that no name of it alone is of use
+        # git locks and renames all over its directory, so no single name in it is of use.
         grant = spelling.quoted(spelling.entry(repository, boundary, directory=True))
         return f": allow.write = [{grant}] opens the repository's data, which git changes as a whole"
-    # what the task makes itself cannot be a mount
+    # A directory the task makes itself cannot be a mount.
     itself = directory == path and nameable(path, boundary)
     if not itself and not boundary.refuses_writing(directory):
         grant = spelling.quoted(spelling.entry(directory, boundary, directory=True))
@@ -71,7 +71,7 @@ def _opening(path: str, directory: str, boundary: Boundary) -> str:
 
 
 def interpreter(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
-    """Of a hermetic task, a program installed below home, which is hidden with all it needs."""
+    """A note for a hermetic task on a program installed below home, which is hidden with all it needs."""
     if not boundary.hermetic:
         return []
     programs = dict.fromkeys(
@@ -88,7 +88,7 @@ def interpreter(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
 
 
 def credentials(found: Iterable[str]) -> list[Hint]:
-    """Paths in credential stores, which are named and never suggested."""
+    """A note on paths in credential stores, which are named and never suggested."""
     named = list(dict.fromkeys(found))
     if not named:
         return []

@@ -1,4 +1,4 @@
-"""Notes on what was denied in the project, its walls and its grants. Pure."""
+"""Notes on denials in the project, its walls and its grants. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def unreadable(cwd: str, boundary: Boundary) -> list[Hint]:
-    """The task's own directory, where no grant of its own covers it or leads into it."""
+    """A note on the task's own directory, where no grant covers it or leads into it."""
     operations = boundary.plan.operations
     if not any(isinstance(o, Cover) and paths.at_or_under(cwd, o.path) for o in operations):
         return []
@@ -34,7 +34,7 @@ def unreadable(cwd: str, boundary: Boundary) -> list[Hint]:
 
 
 def walls(walled: Iterable[Denied], boundary: Boundary, after: Aftermath) -> list[Hint]:
-    """Walls the task looked at, as many tools do; git's complaint of one has a note of its own."""
+    """Notes on walls the task looked at, as many tools do; git's complaint of one has a note of its own."""
     met = {wall.path: wall.reason for a, _ in walled if (wall := boundary.wall(a.path)) is not None}
     said = "not a git repository" in after.printed
     return [
@@ -49,12 +49,12 @@ def walls(walled: Iterable[Denied], boundary: Boundary, after: Aftermath) -> lis
 
 
 def credentials(counted: Iterable[Denied], boundary: Boundary) -> list[Hint]:
-    """Credential stores a violation lies in."""
+    """A note on credential stores that violations lie in."""
     return outside_hints.credentials(a.path for a, _ in counted if boundary.store(a.path) is not None)
 
 
 def made_upstream(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
-    """Files another task makes: it is to be run, whoever wants them written or there."""
+    """Notes on files that another task makes: it is to be run, whether they are missing or were to be written."""
     notes: dict[str, Hint] = {}
     for access, kind in found:
         if classify(access, kind, boundary) != "run-upstream":
@@ -70,13 +70,13 @@ def made_upstream(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
 
 
 def not_made(path: str, task: str) -> Hint:
-    """A file that another task makes, and has not."""
+    """A note on a file that another task makes, and has not made."""
     line = f"{spelling.shown(path)} is an output of {spelling.shown(task)}, which has not made it: run it"
     return Hint(line=line, class_="run-upstream")
 
 
 def made_anew(counted: Iterable[Denied], boundary: Boundary) -> list[Hint]:
-    """Files that have another name in each run, which a grant of the name would not fit."""
+    """Notes on files that have another name in each run, which a grant of the name would not fit."""
     notes: dict[str, Hint] = {}
     for access, kind in counted:
         if kind != "write" or classify(access, kind, boundary) != "ignore":
@@ -90,7 +90,7 @@ def made_anew(counted: Iterable[Denied], boundary: Boundary) -> list[Hint]:
 
 
 def misrooted(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
-    """Writes at the workspace root that the project's grants would have taken below the project."""
+    """Notes on writes at the workspace root that the project's grants would have taken below the project."""
     for access, kind in found:
         there = meant(access.path, boundary) if kind == "write" else None
         if there is None or boundary.declared.maker(access.path) is not None:
@@ -102,7 +102,7 @@ def misrooted(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
 
 
 def removed(found: Sequence[str], boundary: Boundary) -> list[Hint]:
-    """Granted directories the task tried to remove or rename, which are mounted and stay."""
+    """Notes on granted directories the task tried to remove or rename, which are mounts and stay."""
     notes = []
     for path in dict.fromkeys(found):
         name, whole = spelling.entry(path, boundary), spelling.entry(path, boundary, directory=True)

@@ -1,6 +1,7 @@
-"""From a request to the rules of a macOS profile: the system's, those about paths, a tail, the block's other fields.
+"""From a request to the rules of a macOS profile. Pure.
 
-The tail holds what nothing outranks: names other programs execute, and denials no rule allows again.
+The rules come in this order: the system's, those about paths, a tail, and those of the block's other fields. The tail
+holds rules that nothing outranks: protected names, and denials no rule allows again.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def plan(
         request: what may be reached.
         files: the host's file system, as it is now.
         temp: the task's own temporary directory, canonical.
-        ports: on which the task's own front listens; none before it does.
+        ports: on which the task's own proxy listens; none before it does.
         reached: the host's loopback ports that are granted.
         sockets: directories and files in which sockets are the task's own.
 
@@ -77,7 +78,7 @@ def plan(
         operations=written.operations,
         inert=tuple(marks.inert),
         executed=written.executed,
-        pending="" if ports else "outbound to the ports of the task's own front, which are chosen when it starts",
+        pending="" if ports else "outbound to the ports of the task's own proxy, which are chosen when it starts",
     )
 
 
@@ -92,7 +93,7 @@ def _marked(request: Request, files: Files, temp: str | None) -> Marks:
 
 
 def _read(request: Request, files: Files, marks: Marks) -> None:
-    """Every read grant, and what is read without one."""
+    """Mark every read grant, and everything that is read without one."""
     for index, entry in enumerate(request.config.allow_read):
         marks.read(entry, f"allowRead[{index}]")
     for implied in request.reads:
@@ -103,7 +104,7 @@ def _read(request: Request, files: Files, marks: Marks) -> None:
 
 
 class _Written(NamedTuple):
-    """What has to be on the host for the write grants, and what follows from them.
+    """The consequences of the write grants.
 
     Attributes:
         operations: directories to make, and the names they are for.
@@ -117,7 +118,7 @@ class _Written(NamedTuple):
 
 
 def _write(request: Request, files: Files, marks: Marks, grants: tuple[WriteGrant, ...]) -> _Written:
-    """Every write grant, but for those another covers."""
+    """Mark every write grant, but for those another covers."""
     operations: list[Operation] = []
     places = write_places(request, files, grants)
     for place in places:
@@ -139,7 +140,7 @@ def _write(request: Request, files: Files, marks: Marks, grants: tuple[WriteGran
 
 
 def _tail(request: Request, names: ProtectedNames, files: Files) -> Iterator[Rule]:
-    """What nothing outranks."""
+    """The rules that nothing outranks."""
     config = request.config
     expressions: list[Filter] = []
     moved: list[Filter] = []
@@ -169,7 +170,7 @@ def _tail(request: Request, names: ProtectedNames, files: Files) -> Iterator[Rul
 
 
 def _anchors(names: ProtectedNames, project: str, workspace: str) -> tuple[str, ...]:
-    """Directories below which all writable places lie, and no name on the way to one is such a name."""
+    """Directories that all writable places lie below, with no protected name on the way to one."""
     found = dict.fromkeys(
         next((above for above in (project, workspace) if paths.at_or_under(place, above)), place)
         for place in (*names.roots, *names.heads)

@@ -1,8 +1,8 @@
-r"""Grants, aliases and executed names as the regular expressions seatbelt matches paths with. Pure.
+r"""Grants, aliases and protected names as the regular expressions seatbelt matches paths with. Pure.
 
-Only what every regular expression dialect agrees on is used: literals with a backslash before what is special,
-`[...]` and `[^...]`, `*`, `?`, `+` after a group, alternation, `^` and `$`. No `.` (does it match a newline?), no
-counts, no classes by name. Seatbelt compares paths that have no link left.
+Only syntax that every dialect agrees on is used: literals with a backslash before a special character, `[...]` and
+`[^...]`, `*`, `?`, `+` after a group, alternation, `^` and `$`. There is no `.` (does it match a newline?), no count
+and no class by name. Seatbelt compares paths that have no link left.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from sandbox.request.protected_names import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-#: What follows a path in an expression that covers all that is below it as well.
+#: The end of an expression that covers a path and everything below it.
 BELOW = "(/|$)"
-#: One component, whatever it is called, and any number of them.
+#: One component of any name, and any number of such.
 _ONE = "/[^/]+"
 _ANY = "(/[^/]+)*"
 _SOME = "(/[^/]+)+"
@@ -39,7 +39,7 @@ _SPECIAL = re.compile(r"[.*+?()\[\]{}|^$\\]")
 _TOKEN = re.compile(r"\\[\\*?\[\]{},]|.", re.DOTALL)
 _GIT, _CLAUDE, _MODULES, _WORKTREES = ".git", ".claude", "modules", "worktrees"
 
-#: Letters that fold to several, as file systems without case compare them.
+#: Letters that fold to several, as file systems without case compare them (Unicode's CaseFolding.txt, status F).
 _LIGATURES = {
     "ff": "\ufb00",
     "fi": "\ufb01",
@@ -60,18 +60,21 @@ def literal(text: str) -> str:
 
 
 def components(grant: str) -> tuple[str, ...]:
-    """A pattern cut at its slashes; whether it ends in one is not kept."""
+    """A pattern cut at its slashes; a slash at the end is not kept."""
     return tuple(paths.parts(grant))
 
 
 @functools.lru_cache(maxsize=1024)
 def expression(grant: str) -> str:
-    """What a pattern matches and everything below that; a pattern that names directories only matches what is below."""
+    """An expression for the paths a pattern matches, and everything below.
+
+    The expression of a pattern of directories matches only paths below them.
+    """
     return f"^{_steps(components(grant))}" + ("/" if grant.endswith("/") else BELOW)
 
 
 def itself(grant: str) -> str:
-    """What a pattern matches, without what is below."""
+    """An expression for the paths a pattern matches, without what is below."""
     return f"^{_steps(components(grant))}$"
 
 
@@ -112,7 +115,7 @@ def _component(component: str) -> str:
 
 
 def _class_end(text: str) -> int:
-    """Where a bracket expression at the start of `text` ends, 0 where the bracket is an ordinary one."""
+    """The end of a bracket expression at the start of `text`; 0 where the bracket is an ordinary one."""
     at = 2 if text[1:2] in {"!", "^"} else 1
     at += text[at : at + 1] == "]"
     while at < len(text):
@@ -130,7 +133,7 @@ def _class_end(text: str) -> int:
 
 @functools.lru_cache(maxsize=512)
 def _characters(bracket: str) -> str:
-    """A bracket expression, asked of the library that knows them: which characters does it match?"""
+    """An expression for the characters a bracket expression matches, as the library that knows patterns says."""
     matches = globs.matcher((f"/{bracket}",))
     named = [ord(character) for character in bracket if ord(character) > 0x7F]  # noqa: PLR2004  the end of ASCII
     known = [*range(1, 0x80), *(range(min(named), max(named) + 1) if named else ())]
@@ -145,12 +148,13 @@ def _among(inside: list[str]) -> str:
     plain = "".join(c for c in inside if c.isalnum() or c == "_")
     rest = [literal(c) for c in inside if not (c.isalnum() or c == "_")]
     every = [*([f"[{plain}]"] if plain else []), *rest]
-    # a bracket that matches nothing leaves a pattern that matches nothing
+    # A bracket that matches nothing leaves a pattern that matches nothing.
     return f"({'|'.join(every)})" if every else "[^/][/]"
 
 
 def _without(outside: list[str]) -> str:
-    # `]` first, `-` last, a backslash twice: read alike whether or not a backslash escapes inside brackets
+    # `]` comes first, `-` last and a backslash twice, so that the bracket is read alike whether or not a backslash
+    # escapes in it.
     first = "]" if "]" in outside else ""
     last = "-" if "-" in outside else ""
     slash = "\\\\" if "\\" in outside else ""
@@ -164,7 +168,7 @@ def restricted(grant: str, directory: str, *, strictly: bool = False) -> tuple[s
     Args:
         grant: the pattern.
         directory: absolute.
-        strictly: leave out what it matches at the directory itself.
+        strictly: leave out what the pattern matches at the directory itself.
     """
     every = components(grant)
     states = _closed({0}, every)
@@ -232,7 +236,7 @@ def _run(text: str, at: int) -> int:
 
 
 def _spellings(run: str) -> str:
-    """A run of letters some of which may be written as one character."""
+    """An expression for a run of letters, some of which may be written as one character."""
     found: list[str] = []
     for cuts in itertools.product((False, True), repeat=len(run) - 1):
         pieces, piece = [], run[0]
@@ -255,7 +259,7 @@ def _one_of(characters: Iterable[str]) -> str:
 
 @functools.cache
 def _folding_to() -> dict[str, tuple[str, ...]]:
-    """What each text is the folded form of, if of several characters: such as three sigmas. Takes tens of ms."""
+    """The characters that fold to each text of several characters, such as three sigmas. Takes tens of milliseconds."""
     found: dict[str, list[str]] = {}
     for code in range(0x80, 0x1_0000):
         character = chr(code)
@@ -291,7 +295,7 @@ def _character(character: str) -> str:
 
 
 def executed(root: str, *, git_config: bool) -> tuple[str, ...]:
-    """Names below a writable place that other programs execute, and all in them."""
+    """Expressions for the protected names below a writable place, and everything in them."""
     entries = f"({'|'.join(caseless(name) for name in _entries(git_config=git_config))})"
     linked = f"({'|'.join(caseless(name) for name in _entries(git_config=git_config) if name != ELSEWHERE)})"
     git = caseless(_GIT)
@@ -314,7 +318,7 @@ def _entries(*, git_config: bool) -> tuple[str, ...]:
 
 
 def _from_inside(root: str, inside: tuple[str, ...], entries: str, linked: str) -> Iterator[str]:
-    """What such a name ends in below a place that is in its middle."""
+    """The ends of a protected name below a place that is in the middle of the name."""
     parts = [folded(part) for part in paths.parts(root)]
     if parts and parts[-1] == _CLAUDE:
         yield f"/({'|'.join(caseless(rest[0]) for first, *rest in DIRECTORIES if first == _CLAUDE)})"
@@ -332,5 +336,5 @@ def _from_inside(root: str, inside: tuple[str, ...], entries: str, linked: str) 
 
 
 def carriers(root: str) -> str:
-    """Directories below a writable place that would bring such names along if they were renamed into place or away."""
+    """An expression for directories below a writable place that would bring protected names along if renamed."""
     return f"^{literal(root)}{_ANY}/({'|'.join(map(caseless, sorted(CARRIERS)))})$"

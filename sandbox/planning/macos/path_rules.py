@@ -1,9 +1,9 @@
-"""The rules of a macOS profile that are about paths, each with where it stands in the order.
+"""The rules of a macOS profile that are about paths, each with its place in the order. Pure.
 
-A mark on a path, from the same request a Linux plan is made of, becomes a rule; the marks are sorted parents first, and
-of those on one path what hides comes before what grants. The last rule that matches decides, so the deepest mark does,
-as on Linux. Patterns stay patterns: they stand where their literal head does, and what they match below a mark that
-hides is granted again after it, unless that is a wall, which no pattern opens.
+A mark on a path, from the same request a Linux plan is made of, becomes a rule. The marks are sorted parents first; of
+those on one path the ones that hide come before the ones that grant. The last rule that matches decides, so the deepest
+mark does, as on Linux. Patterns stay patterns: a pattern's rule stands where its literal head does. A match below a
+mark that hides is granted again after that mark, unless the mark is a wall, which no pattern opens.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ _WORKSPACE = Origin(reason="nothing in the workspace exists unless it is granted
 _TEMP_ROOT = Origin(reason="other tasks' temporary directories do not exist")
 _LINK = Origin(reason="what is granted is reached through this link")
 
-#: A rule on one path: what hides, what a pattern grants, what is looked at on the way, what is granted.
+#: The kinds of rules on one path, in their order: it hides, a pattern grants there, it is entered on the way, it
+#: grants.
 _HIDE, _PATTERN, _ENTER, _GRANT = range(4)
 
-#: Where a rule stands: the depth of its path, which of the above, and the path.
+#: The place of a rule: the depth of its path, its kind, and the path.
 Sort = tuple[int, int, str]
 
 
@@ -51,7 +52,7 @@ class HiddenPath:
 
 @dataclass(slots=True)
 class Marks:
-    """Rules, each with where it stands in the order."""
+    """Rules with their places in the order."""
 
     request: Request
     files: Files
@@ -63,7 +64,7 @@ class Marks:
     _entered: set[str] = field(default_factory=set)
 
     def hide(self) -> None:
-        """Take down everything that hides, as a Linux plan does."""
+        """Mark everything that hides, as a Linux plan does."""
         request = self.request
         self._hide(request.config.workspace, "content", _WORKSPACE)
         self._hide(request.facts.temp_root, "wall", _TEMP_ROOT)
@@ -96,13 +97,13 @@ class Marks:
         self.enter(place, _LINK)
 
     def enter(self, path: str, origin: Origin, *, itself_too: bool = False) -> None:
-        """Have the directories above a path be listed as far as they are hidden: in a wall, looked at alone."""
+        """Have the directories above a path be listed as far as they are hidden; in a wall they are looked at alone."""
         for place in (*([path] if itself_too else ()), *paths.parents(path)):
             if place in self._entered:
                 continue
             self._entered.add(place)
             walled = self._walled(place)
-            # Bun read the root's own package.json where it saw it listed
+            # Bun reads the root's own package.json where it sees it listed.
             operation = LOOK if walled or place == self.request.config.workspace else READ
             if any(paths.at_or_under(place, one) for one in self._hidden):
                 at = At(path=place, only_directories=True)
@@ -110,7 +111,7 @@ class Marks:
                 self._add(place, _ENTER, rule)
 
     def read(self, entry: str, name: str) -> None:
-        """One read grant of the config."""
+        """Mark one read grant of the config."""
         try:
             for grant in write_grants.spelled(entry, name):
                 if globs.has_wildcard(grant):
@@ -133,7 +134,7 @@ class Marks:
             self.inert.append((name, path))
             return
         if kind is None:
-            # granted all the same: seatbelt compares names, whenever they are made
+            # A grant that names nothing is given all the same: seatbelt compares names, whenever they are made.
             self.inert.append((name, path))
         self.grant(path, Origin(field=name), (READ, EXEC))
 
@@ -144,11 +145,11 @@ class Marks:
             return
         origin = Origin(field=name)
         if self._walled(base) or self.files.kind(base) not in {None, Kind.DIRECTORY}:
-            # what a pattern finds in a wall was matched, not named; in a file it finds nothing
+            # A match in a wall was matched, not named, and does not count; a match in a file finds nothing.
             self.inert.append((name, grant))
             return
         if ".." in paths.parts(grant):
-            # seatbelt compares real paths, which hold no such component: what is there now has to do
+            # Seatbelt compares real paths, which hold no such component: the present matches have to do.
             self._expanded(grant, name)
             return
         self._patterns.append((grant, origin))
@@ -161,7 +162,7 @@ class Marks:
         self._expanded(grant, name, only_links=True)
 
     def _expanded(self, grant: str, name: str, *, only_links: bool = False) -> None:
-        """What a pattern reaches now, through links alone or at all."""
+        """Grant the present matches of a pattern, through links alone or at all."""
         found = False
         for hit in globs.expand(grant, self.files, skip=self._walled):
             real = paths.canonical(hit, self.files)
@@ -176,7 +177,7 @@ class Marks:
             self.inert.append((name, grant))
 
     def _matching(self, grant: str, head: str, origin: Origin, operations: tuple[str, ...], *, depth: int) -> None:
-        """What a pattern matches, and the directories it leads through, which are listed."""
+        """Grant the matches of a pattern, and have the directories it leads through be listed."""
         sort = (depth, _PATTERN, head)
         if not globs.has_wildcard(grant):
             path = globs.path_of(grant)
@@ -194,7 +195,7 @@ class Marks:
         self._rules.append((sort, Rule(action="allow", operations=operations, filters=matching, origin=origin)))
 
     def write_pattern(self, names: Names) -> None:
-        """Every name a pattern matches, but for those in what it does not reach."""
+        """Grant writing of every name a pattern matches, but for those in places it does not reach."""
         head, origin = names.path, names.origin
         pattern = names.pattern.rstrip("/")
         self._matching(pattern, head, origin, (READ, WRITE, EXEC), depth=_depth(head))
@@ -202,7 +203,7 @@ class Marks:
         holders = {above for path in names.without for above in paths.parents(path) if paths.under(above, head)}
         matches = globs.matcher((pattern,))
         for holder in sorted(path for path in holders if matches(path)):
-            # what holds a place it does not reach is not granted whole
+            # A directory that holds a place the pattern does not reach is not granted whole.
             self._take_back(holder, f"it holds what {pattern} leaves out")
             for rest in restricted(pattern, holder, strictly=True):
                 self._matching(rest, holder, origin, (READ, WRITE, EXEC), depth=_depth(holder))
@@ -210,7 +211,7 @@ class Marks:
             self._take_back(path, f"{pattern} does not reach it")
 
     def _take_back(self, path: str, reason: str) -> None:
-        """Deny what a pattern granted there; reading only where nothing else grants that."""
+        """Deny what a pattern granted at a place; reading only where nothing else grants that."""
         operations = (WRITE,) if self._readable(path) else (READ, WRITE, EXEC)
         rule = Rule(action="deny", operations=operations, filters=(Below(path=path),), origin=Origin(reason=reason))
         self._add(path, _PATTERN, rule)
@@ -220,7 +221,7 @@ class Marks:
                     self._matching(rest, path, origin, (READ, EXEC), depth=_depth(path))
 
     def _readable(self, path: str) -> bool:
-        """Whether a path may be read but for patterns of names."""
+        """Whether a path may be read, patterns of names left out."""
         if any(Matching(pattern=grant).covers(path, directory=True) for grant, _ in self._patterns):
             return True
         best, answer = -1, not self.request.config.hermetic
@@ -251,7 +252,7 @@ class Marks:
         self._rules.append(((_depth(path), order, path), rule))
 
     def rules(self) -> Iterator[Rule]:
-        """In order, neighbours that say the same about different paths in one."""
+        """The rules in order; neighbours that say the same about different paths become one."""
         pending: Rule | None = None
         for _, rule in sorted(self._rules, key=lambda one: one[0]):
             if pending is not None and _alike(pending, rule):

@@ -1,4 +1,4 @@
-"""The macOS plan of a request, with what its network and its sockets come to. Pure."""
+"""The macOS plan of a request, with the rules that its network and its sockets need. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plan(request: Request, files: Files, *, temp: str | None = None, ports: tupl
         request: what may be reached.
         files: the host's file system, as it is now.
         temp: the task's own temporary directory, canonical.
-        ports: on which the task's own front listens; none before it does.
+        ports: on which the task's own proxy listens; none before it does.
 
     Raises:
         RequestRefused: with every reason found, in the order of the config.

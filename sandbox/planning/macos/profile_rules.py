@@ -1,6 +1,7 @@
-"""A macOS plan: rules in the order they are written down, of which the last that matches decides; and what follows.
+"""A macOS plan: rules in the order they are written down, and every answer that follows from them. Pure.
 
-An operation is one of seatbelt's (`file-read*`, `mach-lookup`, ...). Paths are compared with no link left.
+The last rule that matches decides. An operation is one of seatbelt's (`file-read*`, `mach-lookup`, ...). Paths are
+compared with no link left.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ if TYPE_CHECKING:
 READ = "file-read*"
 WRITE = "file-write*"
 LOOK = "file-read-metadata"
-#: A program is executed without being read, so what is hidden has to be kept from that as well.
+#: The operation of executing a program, which does not read it, so that hidden programs are kept from it as well.
 EXEC = "process-exec*"
 
-#: Of a rule's filters so many are described; the rest are a count.
+#: The most filters of a rule that are described; the rest are a count.
 _TOLD = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """What a rule is about; one of its filters has to match."""
+    """The subject of a rule; one of its filters has to match."""
 
     def covers(self, path: str, *, directory: bool) -> bool:
-        """Whether a path is among what it is about."""
+        """Whether a path is among the filter's subjects."""
         del path, directory
         return False
 
@@ -53,7 +54,7 @@ class At(Filter):
     """One path, and nothing below it.
 
     Attributes:
-        only_directories: whether another file there is not meant.
+        only_directories: whether only a directory there is meant.
     """
 
     path: str
@@ -82,7 +83,7 @@ class Below(Filter):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matching(Filter):
-    """What a pattern matches, whenever it is made, and everything below that.
+    """Every path a pattern matches, whenever it is made, and everything below.
 
     Attributes:
         pattern: absolute, in grant syntax; one that ends in `/` matches directories.
@@ -98,12 +99,12 @@ class Matching(Filter):
 
     @property
     def expression(self) -> str:
-        """For what it matches, but the directories themselves where it names those."""
+        """The expression for the matches; of a pattern of directories, without the directories themselves."""
         return expression(self.pattern)
 
     @property
     def directories(self) -> str:
-        """For the directories themselves, empty where it names more."""
+        """The expression for the directories themselves; empty for a pattern that matches other files too."""
         return itself(self.pattern) if self.pattern.endswith("/") else ""
 
     def describe(self) -> str:
@@ -116,8 +117,8 @@ class Expression(Filter):
 
     Attributes:
         text: anchored.
-        about: what that is, for people.
-        only_directories: whether other files are not meant.
+        about: those paths as a noun phrase, for people.
+        only_directories: whether only directories are meant.
     """
 
     text: str
@@ -135,11 +136,11 @@ class Expression(Filter):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plain(Filter):
-    """Something that is no path.
+    """A subject that is no path.
 
     Attributes:
-        words: the filter's name and its arguments; what follows the name is a string each, but for symbols that
-            begin with a quote character, and filters inside this one.
+        words: the filter's name and its arguments. Each argument is a string, a symbol that begins with a quote
+            character, or a filter inside this one.
     """
 
     words: tuple[str | Plain, ...]
@@ -172,27 +173,27 @@ class Rule:
         return f"{self.action} {' '.join(self.operations)} of {what}"
 
     def about(self, operation: str) -> bool:
-        """Whether it says anything about an operation."""
+        """Whether the rule says anything about an operation."""
         return any(
             one == operation or (one.endswith("*") and operation.startswith(one[:-1])) for one in self.operations
         )
 
     def covers(self, path: str, *, directory: bool) -> bool:
-        """Whether it says anything about a path."""
+        """Whether the rule says anything about a path."""
         return not self.filters or any(one.covers(path, directory=directory) for one in self.filters)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MacPlan:
-    """How one attempt is walled in on macOS.
+    """The rules that wall one attempt in on macOS.
 
     Attributes:
-        rules: in order; what none matches is denied.
-        operations: what is made on the host first, and the names that is for.
+        rules: in order; an operation that none matches is denied.
+        operations: directories made on the host first, and the names they are for.
         inert: grants that name nothing on the host, each as its field and its path.
         executed: names no task makes or changes, wherever it may write.
-        pending: what the profile will say of the task's own front once that listens, for people; empty where it has
-            none, or listens already.
+        pending: the rule about the task's own proxy that is added once the proxy listens, for people; empty where there
+            is none, or where it listens already.
     """
 
     rules: tuple[Rule, ...]
@@ -209,7 +210,7 @@ class MacPlan:
         return tuple(one for one in self.operations if isinstance(one, Make))
 
     def decided_by(self, real: str, operation: str, *, directory: bool = True) -> Rule | None:
-        """The rule that decides about an operation on a path; none for what is denied because nothing allows it."""
+        """The rule that decides about an operation on a path; `None` where no rule matches, which denies it."""
         for rule in reversed(self.rules):
             if rule.about(operation) and rule.covers(real, directory=directory):
                 return rule
@@ -221,7 +222,7 @@ class MacPlan:
         return rule is not None and rule.action == "allow"
 
     def reach(self, real: str, *, directory: bool = True) -> Reach:
-        """What the task can do with a path that has no link left.
+        """The most the task can do with a path that has no link left.
 
         Args:
             real: the path.
@@ -232,7 +233,7 @@ class MacPlan:
         return Reach.READ if self.allows(LOOK, real, directory=directory) else Reach.HIDDEN
 
     def could_be_read(self, _real: str) -> bool:
-        """False: a rule covers what is not there as well, and `reach` tells of it."""
+        """False: a rule covers paths that are not there as well, and `reach` tells of it."""
         return False
 
     def beside(self, _real: str) -> bool:
@@ -248,7 +249,7 @@ class MacPlan:
         return False
 
     def access(self, path: str, files: Files) -> Reach:
-        """What the task can do with an absolute path as it spells it, links followed as the task would.
+        """The most the task can do with an absolute path as it spells it, links followed as the task would.
 
         A link has to be readable itself; the directories it lies in need not be.
         """
@@ -278,5 +279,5 @@ def _matcher(pattern: str) -> globs.Matcher:
 
 @functools.lru_cache(maxsize=1024)
 def _compiled(text: str) -> Callable[[str], object]:
-    # `$` of Python matches before a last newline as well
+    # `$` of Python matches before a last newline as well.
     return re.compile(text.replace("(/|$)", r"(/|\Z)").removesuffix("$") + (r"\Z" if text.endswith("$") else "")).match

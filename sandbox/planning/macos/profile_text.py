@@ -1,9 +1,9 @@
 r"""A macOS plan as the text `sandbox-exec -p` reads. Pure.
 
-Strings are written as TinyScheme reads them, which is what the profile's language is embedded in: a backslash before
-a quote or a backslash, `\n` and its like for a line's end, everything else as it is. So any path can be spelled.
-Profiles pass through one compiler with a limit that other projects have met: "data object length N exceeds maximum
-(65535)" (NixOS/nix#4119). What counts is bytes, not rules.
+The profile's language is embedded in TinyScheme. Its strings have a backslash before a quote or a backslash, `\n` and
+the like for a line's end, and everything else as it is, so that any path can be spelled. The system's compiler of
+profiles has a limit that other projects have met: "data object length N exceeds maximum (65535)" (NixOS/nix#4119). The
+limit counts bytes, not rules.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ if TYPE_CHECKING:
 
     from sandbox.planning.macos.profile_rules import Filter, MacPlan
 
-#: Bytes of paths and expressions one profile may hold: the compiler's own limit, less what it adds.
+#: The most bytes of paths and expressions one profile may hold: the compiler's own limit, less what it adds.
 LIMIT = 56_000
-#: What an entry takes besides its text.
+#: The bytes of an entry besides its text.
 _ENTRY = 8
-#: More of one rule's paths in one directory than this are put into one expression where the profile is too long.
+#: The most paths of one rule in one directory that stay apart where the profile is too long; more become one
+#: expression.
 _FEW = 4
 
 _TOGETHER = Origin(reason="several grants and reasons in one, for the profile would be too long")
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-# only what `shown` cannot have let through
+# A tag has only characters that need no escape.
 _TAG = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
@@ -76,7 +77,7 @@ def text(plan: MacPlan, *, tag: str = "vx") -> str:
 
 
 def written(rule: Rule) -> str:
-    """One rule on one line, without what the log is told."""
+    """One rule on one line, without the message for the log."""
     return " ".join(line.strip() for line in _rule(rule, ""))
 
 
@@ -96,7 +97,7 @@ def regex(value: str) -> str:
 
 
 def weight(rules: Iterable[Rule]) -> int:
-    """Bytes the compiler has to keep, as far as they can be told from here."""
+    """The bytes the compiler has to keep, as far as they can be told from here."""
     return sum(_ENTRY + len(_bytes(one)) for rule in rules for one in rule.filters)
 
 
@@ -114,7 +115,7 @@ def _bytes(one: Filter) -> bytes:
 
 
 def _together(rules: Iterable[Rule]) -> Iterator[Rule]:
-    """The same rules, neighbours that do alike in one, whatever each is there for."""
+    """The same rules, with neighbours that do alike joined, whatever the reason of each."""
     for (action, operations), alike in itertools.groupby(rules, key=lambda rule: (rule.action, rule.operations)):
         every = list(alike)
         if len(every) == 1 or not all(rule.filters for rule in every):

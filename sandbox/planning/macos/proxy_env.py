@@ -1,4 +1,4 @@
-"""What a task on macOS is told of its own front: ports of its own, and a password, as loopback is everybody's. Pure."""
+"""The variables that lead a task on macOS to its own proxy: ports of its own, and a password. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sandbox.base.environment import JAVA, JAVA_FLAGS, USER, java_flags, proxies
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# names are looked up by the front alone, so ssh has to be led through it. It is bash that every Mac has, and that
-# dials by itself; ssh takes a percent sign for its own
+# Only the proxy looks up names, so ssh has to be led through it. Every Mac has bash, which dials by itself (`/dev/tcp`,
+# bash(1)). A percent sign is doubled, since ssh reads one itself (ssh_config(5), TOKENS).
 _THROUGH = """\
 to=$1:$2; case $1 in *:*) to=[$1]:$2;; esac
 exec 3<>/dev/tcp/127.0.0.1/{port} || exit 1
@@ -23,13 +23,13 @@ while IFS= read -r line <&3 && [ ${{#line}} -gt 1 ]; do :; done
 cat <&3 & exec cat >&3"""
 
 
-def told(variables: Mapping[str, str], *, ports: tuple[int, int], password: str) -> dict[str, str]:
-    """The task's variables, with its front where it is.
+def proxy_variables(variables: Mapping[str, str], *, ports: tuple[int, int], password: str) -> dict[str, str]:
+    """The task's variables, with those that lead to its proxy.
 
     Args:
         variables: as `task_environment` makes them.
         ports: for HTTP, and for SOCKS.
-        password: the front's.
+        password: the proxy's.
     """
     http, socks = ports
     own = variables.get(JAVA, "").removeprefix(JAVA_FLAGS).strip()

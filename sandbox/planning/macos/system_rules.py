@@ -1,13 +1,13 @@
-"""What every process on macOS needs to start, and what a block's other fields open. Pure.
+"""The rules every process on macOS needs to start, and those for a block's other fields. Pure.
 
-Nothing here was tried on a Mac. Each entry names who else needs it, in public:
+Nothing here was tried on a Mac. Each entry names another project that needs it, in public:
 
 - CHROME: Chromium's `sandbox/policy/mac/common.sb`, which lists what any process touches as it starts.
 - CODEX: OpenAI Codex's `codex-rs/sandboxing/src/seatbelt_base_policy.sbpl`, for commands of developers.
 - SRT: Anthropic's sandbox-runtime, `src/sandbox/macos-sandbox-utils.ts`, likewise.
 
-Not here, on purpose: LaunchServices, Apple Events and `coreservicesd`, through which a task would have a program
-started outside its walls; `lsopen`; the keychain (`securityd`); the pasteboard.
+Left out on purpose: LaunchServices, Apple Events and `coreservicesd`, through which a task would have a program started
+outside its walls; `lsopen`; the keychain (`securityd`); the pasteboard.
 """
 
 from __future__ import annotations
@@ -106,11 +106,11 @@ DEVICES = (
     "/dev/random",
     "/dev/urandom",
 )
-# CODEX: the kernel marks those the task makes itself, so that no terminal of the user's is opened for writing
+# The kernel marks terminals the task makes itself, so that none of the user's is opened for writing (CODEX).
 _TERMINALS = "^/dev/ttys[0-9]+$"
 _DESCRIPTORS = ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd")
 
-#: What a hermetic task finds of the machine: the system's volumes and what is configured for it.
+#: The part of the machine a hermetic task sees: the system's volumes and their configuration.
 SYSTEM = (
     "/System",
     "/Library/Apple",
@@ -134,7 +134,7 @@ _OUTSIDE = Origin(reason="what is outside the workspace may be read")
 _OTHERS = Origin(reason="other windows' terminals stay theirs")
 _DEVICE = Origin(reason="devices that keep nothing")
 _PTY = Origin(field="pty")
-_FRONT = Origin(reason="the task's own front, which has the network's lists")
+_PROXY = Origin(reason="the task's own proxy, which has the network's lists")
 
 
 def _plain(*words: str | Plain) -> Plain:
@@ -148,20 +148,20 @@ def _each(name: str, values: Iterable[str]) -> tuple[Filter, ...]:
 def start(*, hermetic: bool) -> Iterator[Rule]:
     """The rules of every task, before those of its own."""
     same = (_plain("target", "'same-sandbox"),)
-    # a child inherits the profile; a process of the same sandbox may be signalled and asked about (CODEX, SRT)
+    # A child inherits the profile; a process of the same sandbox may be signalled and asked about (CODEX, SRT).
     yield Rule(action="allow", operations=("process-fork",), origin=_STARTS)
     yield Rule(action="allow", operations=("process-info*", "signal"), filters=same, origin=_STARTS)
     sysctls = (*_each("sysctl-name", _SYSCTLS), *_each("sysctl-name-prefix", _SYSCTL_FAMILIES))
     yield Rule(action="allow", operations=("sysctl-read",), filters=sysctls, origin=_STARTS)
     yield Rule(action="allow", operations=("mach-lookup",), filters=_each("global-name", _SERVICES), origin=_STARTS)
-    # SRT: CFPreferences reads the user's own
+    # CFPreferences reads the user's own preferences (SRT).
     yield Rule(action="allow", operations=("user-preference-read",), origin=_STARTS)
-    # CODEX, SRT: Python's multiprocessing needs semaphores, its shared_memory the rest
+    # Python's multiprocessing needs semaphores, its shared_memory the rest (CODEX, SRT).
     yield Rule(action="allow", operations=("ipc-posix-sem", "ipc-posix-shm"), origin=_STARTS)
-    # CODEX, SRT: asked for by IOKit's power management as runtimes start
+    # IOKit's power management asks for it as runtimes start (CODEX, SRT).
     power = (_plain("iokit-registry-entry-class", "RootDomainUserClient"),)
     yield Rule(action="allow", operations=("iokit-open",), filters=power, origin=_STARTS)
-    # SRT: control sockets of the kernel, which reach no network
+    # Control sockets of the kernel reach no network (SRT).
     control = (_plain("require-all", _plain("socket-domain", "'AF_SYSTEM"), _plain("socket-protocol", "'2")),)
     yield Rule(action="allow", operations=("system-socket",), filters=control, origin=_STARTS)
     if hermetic:
@@ -169,13 +169,13 @@ def start(*, hermetic: bool) -> Iterator[Rule]:
         yield Rule(action="allow", operations=(READ, EXEC), filters=system, origin=_STARTS)
     else:
         yield Rule(action="allow", operations=(READ, EXEC), origin=_OUTSIDE)
-    # there is one /dev for all: what somebody types in another window is nobody else's
+    # One /dev is there for all: keys typed in another window are nobody else's.
     every = (Expression(text=_TERMINALS, about="terminals"),)
     yield Rule(action="deny", operations=("file-read-data",), filters=every, origin=_OTHERS)
 
 
 def devices() -> Iterator[Rule]:
-    """What may be written though no grant says so, and keeps nothing."""
+    """The rules of devices that may be written without a grant, since they keep nothing."""
     every = (*(At(path=path) for path in DEVICES), *(Below(path=path) for path in _DESCRIPTORS))
     operations = (READ, "file-write-data", "file-ioctl")
     yield Rule(action="allow", operations=operations, filters=every, origin=_DEVICE)
@@ -184,25 +184,25 @@ def devices() -> Iterator[Rule]:
 def own(
     config: ResolvedSandboxConfig, *, ports: tuple[int, ...], reached: tuple[int, ...], sockets: Iterable[str]
 ) -> Iterator[Rule]:
-    """What the block's fields open that are no paths of files.
+    """The rules of the block's fields that are no paths of files.
 
     Args:
         config: the grants.
-        ports: on which the task's own front listens; none before it does.
+        ports: on which the task's own proxy listens; none before it does.
         reached: the host's loopback ports that are granted.
         sockets: directories and files in which sockets are the task's own.
     """
     if ports:
-        # `localhost` is both 127.0.0.1 and ::1
-        yield _network("network-outbound", "remote", (f"localhost:{port}" for port in ports), _FRONT)
+        # `localhost` is both 127.0.0.1 and ::1.
+        yield _network("network-outbound", "remote", (f"localhost:{port}" for port in ports), _PROXY)
     listed = Origin(field="network")
     if reached:
         yield _network("network-outbound", "remote", (f"localhost:{port}" for port in reached), listed)
     if reached or config.network is not None:
-        # curl and what is built on it ask for the proxy settings before they dial
+        # curl, and programs built on it, ask for the proxy settings before they dial.
         yield _lookup((CONFIGURATION,), "network")
     if config.local_binding:
-        # a server of a runtime that opens both kinds of IP at once binds `::ffff:127.0.0.1`, which no filter names
+        # A server whose runtime opens both kinds of IP at once binds `::ffff:127.0.0.1`, which no filter names.
         binding = Origin(field="localBinding")
         yield _network("network-bind", "local", ("*:*",), binding)
         yield _network("network-inbound", "local", ("*:*",), binding)
@@ -221,7 +221,8 @@ def own(
         terminals = (At(path="/dev/ptmx"), made)
         yield Rule(action="allow", operations=("pseudo-tty",), origin=_PTY)
         yield Rule(action="allow", operations=(READ, WRITE, "file-ioctl"), filters=terminals, origin=_PTY)
-        # the task's own was made outside, and has no such mark; it is inherited open, and asked what it is
+        # The task's own terminal is made outside and has no such mark; it is inherited open, and programs ask what it
+        # is.
         every = (Expression(text=_TERMINALS, about="terminals"),)
         yield Rule(action="allow", operations=("file-ioctl",), filters=every, origin=_PTY)
 
@@ -256,7 +257,7 @@ def _sockets(path: Plain, origin: Origin) -> Iterator[Rule]:
 
 
 def unusable(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
-    """Names no service and no sysctl can have."""
+    """Names that no service and no sysctl can have."""
     for field, names in (("systemInfo", config.system_info), ("machLookup", config.mach_lookup)):
         for index, name in enumerate(names):
             if not _NAME.fullmatch(name):

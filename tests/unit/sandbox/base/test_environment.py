@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 P = "/ws/apps/shop"
-FRONT = {**PROXIES, MARKER: "1", "JAVA_TOOL_OPTIONS": JAVA_FLAGS}
+PROXY = {**PROXIES, MARKER: "1", "JAVA_TOOL_OPTIONS": JAVA_FLAGS}
 OWN = f"{P}/node_modules/.bin:{P}/.venv/bin:/ws/node_modules/.bin:/ws/.venv/bin"
 
 
@@ -40,11 +40,11 @@ def test_only_what_a_program_needs_of_the_host_passes() -> None:
         "CI": "1",
     }
     host = {**passed, "PATH": "/usr/bin", "SSH_AUTH_SOCK": "/x", "LD_PRELOAD": "/y", "LCX": "z", "BUILD_NUMBER": "t"}
-    assert environment(host) == {**passed, "PATH": f"{OWN}:/usr/bin", "TMPDIR": "/tmp/t", **FRONT}
+    assert environment(host) == {**passed, "PATH": f"{OWN}:/usr/bin", "TMPDIR": "/tmp/t", **PROXY}
 
 
 def test_a_host_without_anything_gives_a_path_and_a_temporary_directory() -> None:
-    assert environment({}) == {"PATH": f"{OWN}:/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp/t", **FRONT}
+    assert environment({}) == {"PATH": f"{OWN}:/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp/t", **PROXY}
 
 
 def test_a_task_takes_what_it_names_and_defines_the_rest() -> None:

@@ -1,4 +1,4 @@
-"""A task's own front on macOS: the process, the ports, the password, by real clients; a stand-in for `sandbox-exec`.
+"""A task's own proxy on macOS: the process, the ports, the password, by real clients; a stand-in for `sandbox-exec`.
 
 Nothing holds the command to its profile here, so what the profile opens is asked of the evaluator instead.
 """
@@ -77,7 +77,7 @@ def test_a_listed_host_is_reached_by_every_way_of_asking(mac: FakeMac, server: S
     assert (result.exit_code, result.violations, result.trace) == (0, (), "complete")
     head = result.stdout.decode()
     assert head.startswith("GET /page HTTP/1.1\r\n")
-    # the server learns nothing of the front's password
+    # the server learns nothing of the proxy's password
     assert "authorization" not in head.lower()
 
 
@@ -136,7 +136,7 @@ def test_no_two_tasks_share_a_port_or_a_password(mac: FakeMac) -> None:
     policy = Policy(allow=("pkg.test",))
     with proxy_handle.opened(policy) as one, proxy_handle.opened(policy) as other:
         assert not set(one.ports) & set(other.ports)
-        assert one.told({})["HTTP_PROXY"].partition("@")[0] != other.told({})["HTTP_PROXY"].partition("@")[0]
+        assert one.variables({})["HTTP_PROXY"].partition("@")[0] != other.variables({})["HTTP_PROXY"].partition("@")[0]
     first, second = (_variables(_run(mac, "env"))["HTTP_PROXY"].partition("@")[0] for _ in range(2))
     assert first != second
 
@@ -207,13 +207,13 @@ def test_local_binding_reaches_this_machine_beside_the_front(mac: FakeMac, serve
 def test_what_came_in_at_the_very_end_is_judged_all_the_same() -> None:
     heard: list[tuple[str, str]] = []
     with (
-        proxy_handle.opened(Policy()) as front,
-        socket.create_connection(("127.0.0.1", front.ports[0]), SECONDS) as client,
+        proxy_handle.opened(Policy()) as proxy,
+        socket.create_connection(("127.0.0.1", proxy.ports[0]), SECONDS) as client,
     ):
-        password = front.told({})["CLOUDSDK_PROXY_PASSWORD"]
+        password = proxy.variables({})["CLOUDSDK_PROXY_PASSWORD"]
         client.sendall(_asking("late.test:443", "vxconf", password))
-        front.report(lambda asked, reason: heard.append((asked, reason)))
-        assert front.settle() == ""
+        proxy.report(lambda asked, reason: heard.append((asked, reason)))
+        assert proxy.settle() == ""
         assert all_of(client).startswith(b"HTTP/1.1 403 ")
     assert heard == [("late.test:443", "not on the allow list")]
 
@@ -223,16 +223,16 @@ def test_a_front_to_which_nobody_comes_is_no_process(monkeypatch: pytest.MonkeyP
         raise AssertionError
 
     monkeypatch.setattr(proxy_handle.MacProxyHandle, "_start", start)
-    with proxy_handle.opened(Policy(allow=("pkg.test",))) as front:
-        front.report(lambda *_: None)
-        assert front.settle() == ""
+    with proxy_handle.opened(Policy(allow=("pkg.test",))) as proxy:
+        proxy.report(lambda *_: None)
+        assert proxy.settle() == ""
 
 
 def test_a_pass_needs_a_front_that_told_all(mac: FakeMac, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proxy_handle, "_BOOT", "{path!r}; import os; os._exit(3)")
     result = _run(mac, f"{_CURL} http://pkg.test/ || true", {"network": ("pkg.test",)})
     assert (result.command_exit_code, result.exit_code, result.trace) == (0, 1, "partial")
-    assert result.trace_reason == "the network's front ended before the task did"
+    assert result.trace_reason == "the network's proxy ended before the task did"
 
 
 def test_a_run_that_is_over_leaves_no_front_behind(
@@ -241,8 +241,8 @@ def test_a_run_that_is_over_leaves_no_front_behind(
     started: list[subprocess.Popen[bytes]] = []
     begin = proxy_handle.MacProxyHandle._start
 
-    def start(front: proxy_handle.MacProxyHandle) -> subprocess.Popen[bytes]:
-        started.append(begin(front))
+    def start(proxy: proxy_handle.MacProxyHandle) -> subprocess.Popen[bytes]:
+        started.append(begin(proxy))
         return started[-1]
 
     monkeypatch.setattr(proxy_handle.MacProxyHandle, "_start", start)

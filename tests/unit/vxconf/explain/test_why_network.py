@@ -184,7 +184,7 @@ def test_the_front_and_what_it_guards_are_implied(project: Project) -> None:
     implied = {
         one["value"]: one for one in project.explain("[tasks.build.exec]\ncommand = 'x'\nsandbox = {}\n")["implied"]
     }
-    front = implied["127.0.0.1:3128, 127.0.0.1:1080, 127.0.0.1:53"]
-    assert len(front["linux"]) == 3
+    proxy = implied["127.0.0.1:3128, 127.0.0.1:1080, 127.0.0.1:53"]
+    assert len(proxy["linux"]) == 3
     assert any("link-local" in value for value in implied)
     assert any("sockets" in one["reason"] for one in implied.values())
