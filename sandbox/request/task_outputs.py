@@ -7,7 +7,6 @@ of such a directory, since alone its target would be opened.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,8 +33,7 @@ class Outputs(NamedTuple):
     reported: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class Declared(NamedTuple):
     """The outputs that tasks declare, by which denials are explained; they open nothing.
 
     Attributes:

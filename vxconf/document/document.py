@@ -1,30 +1,44 @@
-"""A file that parsed, and the two formats there are."""
+"""A task file that parsed, and the two formats there are."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Format = Literal["toml", "json"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A file that parsed.
+    """A file that parsed; never changed.
 
     Attributes:
-        file: its name as the user gave it.
-        text: its characters, without a byte order mark, line ends as they are.
+        file: the file's name as the user gave it.
+        format: `toml` or `json`.
+        text: the file's characters, without a byte order mark, line ends as they are.
         data: dicts, lists, strings, numbers, booleans, `None`; in TOML also dates and times, and
             `NotFinite` for `inf` and `nan`.
-        cache: what `vxconf.document.spans` keeps of the text; nobody else's.
+        cache: the places in the text that `vxconf.document.spans` keeps, for that module alone.
     """
 
-    file: str
-    format: Format
-    text: str
-    data: Any
-    cache: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    __slots__ = ("cache", "data", "file", "format", "text")
+
+    def __init__(
+        self,
+        *,
+        file: str,
+        format: Format,  # noqa: A002  the name of the attribute
+        text: str,
+        data: Any,
+        cache: dict[str, Any] | None = None,
+    ) -> None:
+        self.file = file
+        self.format: Format = format
+        self.text = text
+        self.data = data
+        self.cache: dict[str, Any] = {} if cache is None else cache
+
+    def renamed(self, file: str) -> Document:
+        """The same document under another name; places that are known stay known."""
+        return Document(file=file, format=self.format, text=self.text, data=self.data, cache=self.cache)
 
 
 class NotFinite:

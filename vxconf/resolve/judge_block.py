@@ -103,26 +103,38 @@ class Folded(NamedTuple):
     declared: Declared = Declared()
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class JudgedBlock:
     """A block and what became of it.
 
     Attributes:
-        bare: of what was not refused, without what packages link to and other tasks made; `None` when nothing
-            could be made of the rest either.
+        resolution: the block resolved, with the entries each grant comes from.
+        bare: the request of what was not refused, without what packages link to and other tasks made; `None` when
+            nothing could be made of the rest either.
         origins: for each field of `bare.config`, the field of the resolved config it is.
         refusals: why the block cannot be granted, in file order.
-        folded: asked when the whole request is, since other files have to be read for it.
+        where: the setting the block was judged against.
         bare_plan: how `bare` is carried out on Linux, where judging a pattern needed to know.
     """
 
-    resolution: Resolution
-    bare: Request | None
-    origins: dict[str, str]
-    refusals: tuple[Diagnostic, ...]
-    where: BlockSetting
-    folded: Callable[[], Folded]
-    bare_plan: Plan | None = None
+    def __init__(
+        self,
+        *,
+        resolution: Resolution,
+        bare: Request | None,
+        origins: dict[str, str],
+        refusals: tuple[Diagnostic, ...],
+        where: BlockSetting,
+        folded: Callable[[], Folded],
+        bare_plan: Plan | None,
+    ) -> None:
+        """Takes the attributes, and `folded` to be asked for the whole request: other files have to be read for it."""
+        self.resolution = resolution
+        self.bare = bare
+        self.origins = origins
+        self.refusals = refusals
+        self.where = where
+        self.bare_plan = bare_plan
+        self._folded = folded
 
     @property
     def files(self) -> Files:
@@ -142,7 +154,7 @@ class JudgedBlock:
         """
         if self.bare is None:
             return None
-        where, folded = self.where, self.folded()
+        where, folded = self.where, self._folded()
         made = find(folded.made, files)
         known = WorkspaceFacts(
             root=where.workspace,

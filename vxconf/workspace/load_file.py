@@ -10,7 +10,6 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity, UnreadableFile, dotted
-from vxconf.document.document import Document
 from vxconf.document.parse import format_of, parse
 from vxconf.document.read_file import ReadError, TooLarge, read
 from vxconf.resolve.normalize import normalize
@@ -21,7 +20,7 @@ from vxconf.workspace.root import CONFIG_NAMES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vxconf.document.document import Format
+    from vxconf.document.document import Document, Format
 
 #: Files without a mistake by their bytes: those of a monorepo are often alike, and then judged as texts only once.
 Known = dict[tuple["Format | None", bytes], "LoadedFile"]
@@ -104,11 +103,7 @@ def load_text(raw: bytes, *, path: str, file: str, known: Known | None = None) -
     key = (format_of(file), raw)
     alike = known.get(key) if known is not None else None
     if alike is not None and alike.document is not None:
-        same = alike.document
-        document = Document(file=file, format=same.format, text=same.text, data=same.data, cache=same.cache)
-        return LoadedFile(
-            path=path, file=file, text=same.text, document=document, model=alike.model, broken=(), diagnostics=()
-        )
+        return alike._replace(path=path, file=file, document=alike.document.renamed(file))
     try:
         document = parse(raw, file=file)
     except UnreadableFile as fault:

@@ -133,7 +133,7 @@ class CheckCommand:
             loaded = project.loaded = load_file(absolute, file=file)
         if loaded is not None and loaded.document is not None and loaded.document.file != file:
             # reported under the name the user gave it
-            project.loaded = loaded._replace(document=dataclasses.replace(loaded.document, file=file))
+            project.loaded = loaded._replace(document=loaded.document.renamed(file))
         return project.loaded
 
     def _file(self, path: str) -> None:
