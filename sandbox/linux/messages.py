@@ -1,7 +1,12 @@
-"""What the executor, the supervisor and a warden say to each other.
+"""Messages between the executor, the supervisor and a warden.
 
-One socket a run, between the executor and the run's warden: frames of a four-byte length and a pickle. Both
-ends are the same program under the same user, and nothing inside a sandbox ever holds the socket.
+Each run has one socket between the executor and its warden: frames of a four-byte length and a pickle. Both ends are
+the same program under the same user, and no process inside a sandbox holds the socket.
+
+Another socket, the link, leads from a warden to the joiner and to process 1. Each word on it is a packet, some with
+descriptors. Inward: `spec` (the spec, three streams), `go` (the parent is the warden), `held` (the warden has the
+listener), `run`. Outward: `first` (process 1's number), `listeners`, `mask` (the device), `armed`, `forked`, `ended`,
+`gone`; `failed`, `vanished`, `no-listener`, `no-proc` and `no-fuse` say why nothing will run.
 """
 
 from __future__ import annotations
@@ -25,29 +30,29 @@ if TYPE_CHECKING:
     from sandbox.contract.results import Access, Observer
     from sandbox.planning.plan import Plan
 
-#: Why a trace has a hole when its strace ended before the command did; an attempt is made again for nothing else.
+#: Why a trace has a hole where strace ended before the command did; another attempt is made for no other reason.
 LOST = "strace ended before the command did"
 
 _LENGTH = struct.Struct("<I")
 
 
 class Base(NamedTuple):
-    """What a sandbox is begun with, before anything of its task is known.
+    """The start of a sandbox, before anything of its task is known.
 
     Attributes:
         bwrap: absolute path of bubblewrap.
-        nested: whether it does without a `/proc` of its own, and shows this one read-only.
+        nested: whether the sandbox does without a `/proc` of its own, and shows the present one read-only.
     """
 
     bwrap: str
     nested: bool = False
 
     def word(self) -> bytes:
-        """As the supervisor is told of it."""
+        """The word by which the supervisor is told of the base."""
         return (b"nested " if self.nested else b"full ") + os.fsencode(self.bwrap)
 
     @classmethod
-    def told(cls, word: bytes) -> Base:
+    def from_word(cls, word: bytes) -> Base:
         """The base of a word."""
         kind, _, bwrap = word.partition(b" ")
         return cls(os.fsdecode(bwrap), nested=kind == b"nested")
@@ -55,10 +60,10 @@ class Base(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """How a task's terminal begins.
+    """The terminal of a task, as it begins.
 
     Attributes:
-        modes: as `termios.tcgetattr` tells those of the caller's terminal, empty without one.
+        modes: those of the caller's terminal, as `termios.tcgetattr` returns them; empty without a terminal.
     """
 
     rows: int = 24
@@ -68,25 +73,25 @@ class Screen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """All a warden needs to build one sandbox and run one command in it.
+    """All that a warden needs to build one sandbox and run one command in it.
 
     Attributes:
         operations: the plan, parents before children.
-        boundary: directories in which every look at a hidden name must arrive.
+        boundary: directories in which every lookup of a hidden name must arrive.
         command: the program and its arguments.
         environment: exactly the command's.
         observer: `auto`, `mask`, `notify`, `strace` or `none`.
-        tracer: absolute path of strace, where it is the observer; else empty.
-        timeout: seconds for the command, or none; `grace`: seconds between TERM and KILL.
-        executed: names no call may make or change.
-        granted: what the plan's `Name` and `Names` operations cover.
-        held: the plan, where nothing serves its granted names and an observer answers for their directories; `granted`
-            is empty then.
-        staging: an existing empty directory on the file system of the granted names, for what the task makes beside
-            them; empty where the plan grants no name.
-        network: which hosts, ports and sockets are reached; nothing unless told.
-        screen: the terminal the command gets; its standard input is then a socket to send the terminal's ends over.
-        nested: whether the sandbox's base is a nested one.
+        tracer: absolute path of strace where strace is the observer, else empty.
+        timeout: seconds for the command, `None` for no limit; `grace`: seconds between SIGTERM and SIGKILL.
+        executed: names that other programs execute, which no call may make or change.
+        granted: the names that the plan's `Name` and `Names` operations cover.
+        held: the plan, where no server serves its granted names and an observer answers for their directories;
+            `granted` is empty then.
+        staging: an existing empty directory on the file system of the granted names, in which names live that the task
+            makes beside them; empty where the plan grants no name.
+        network: which hosts, ports and sockets the task reaches; none by default.
+        screen: the terminal that the command gets; standard input is then a socket to send the terminal's ends over.
+        nested: whether the sandbox's base is nested.
     """
 
     operations: tuple[Operation, ...]
@@ -109,7 +114,7 @@ class Spec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """The command is about to be executed behind finished walls."""
+    """A message of the warden's: the command is let go, behind finished walls."""
 
     pid: int
     observer: Observer
@@ -117,40 +122,40 @@ class Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenAccesses:
-    """Calls observed since the last such message, each distinct one once."""
+    """A message of the warden's: accesses seen since the last such message, each distinct one once."""
 
     accesses: tuple[Access, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """Nothing of the command ran.
+    """A message of the warden's: nothing of the command ran.
 
     Attributes:
-        transient: whether a second attempt may succeed (a mount vanished while it was copied).
-        unheard: the kernel refuses the filter a listener.
-        masked: it refuses a `/proc` of the task's own, and `reason` is its word alone.
-        unfused: likewise a FUSE file system, where one was not insisted on.
+        transient: whether a second attempt may succeed (a mount's source vanished while it was copied).
+        no_listener: whether the kernel refuses the filter a listener.
+        no_proc: whether the kernel refuses a `/proc` of the task's own; `reason` is then the kernel's word alone.
+        no_fuse: whether the kernel refuses a FUSE mount that was not insisted on; likewise.
     """
 
     reason: str
     hint: str = ""
     transient: bool = False
-    unheard: bool = False
-    masked: bool = False
-    unfused: bool = False
+    no_listener: bool = False
+    no_proc: bool = False
+    no_fuse: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """The command and everything it started are gone.
+    """A message of the warden's: the command and everything it started are gone.
 
     Attributes:
-        status: the command's wait status, `None` when process 1 went without telling it.
-        exec_errno: why the command could not be executed, 0 when it was.
-        incomplete: why the trace has a hole, empty when it has none.
-        leftovers: what the task made beside granted names and left there, as it saw the paths; in a held directory it
-            is there still.
+        status: the command's wait status, `None` where process 1 went without telling it.
+        exec_errno: the errno by which the command was not executed, 0 when it was.
+        incomplete: why the trace has a hole, empty where it has none.
+        leftovers: paths, as the task saw them, of what it made beside granted names and left there; in a held directory
+            they are there still.
     """
 
     status: int | None
@@ -165,7 +170,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """From the executor: send `number` to the command's group; `SIGKILL` ends the whole sandbox."""
+    """A message of the executor's: send `number` to the command's process group; `SIGKILL` ends the whole sandbox."""
 
     number: int
 
@@ -173,13 +178,13 @@ class Signal:
 Message = Started | SeenAccesses | Failed | Finished | Signal | Spec
 
 
-#: An operation as plain values: its class's name, path, the origin's two, the rest.
+#: An operation as plain values: the name of its class, its path, the origin's two fields, the rest.
 Row = tuple[str, tuple[Any, ...]]
 
 
 def _kinds(above: type[Operation]) -> Iterator[type[Operation]]:
     for kind in above.__subclasses__():
-        # a class with slots was made twice, and the first has none
+        # dataclass(slots=True) makes a second class, and the first one is left without slots
         if "__slots__" in vars(kind):
             yield kind
         yield from _kinds(kind)
@@ -193,7 +198,7 @@ _REST = {
 _VALUES: dict[type[Operation], tuple[str, Callable[[Operation], tuple[Any, ...]]]] = {
     kind: (name, attrgetter("path", "origin.field", "origin.reason", *_REST[name])) for name, kind in _CLASSES.items()
 }
-# the slots themselves: of binds there may be thousands, and a frozen class's own way takes three times as long
+# slots are set directly: binds may be thousands, and a frozen class's own constructor takes three times as long
 _BIND_PATH, _BIND_ORIGIN, _BIND_DIRECTORY, _BIND_WRITABLE = (
     getattr(Bind, name).__set__ for name in ("path", "origin", "directory", "writable")
 )
@@ -201,12 +206,12 @@ _ORIGIN_FIELD, _ORIGIN_REASON = (getattr(Origin, name).__set__ for name in ("fie
 
 
 def packed(operations: Iterable[Operation]) -> list[Row]:
-    """Rows to send instead of objects, each of which costs as much to pickle as the mount it stands for."""
+    """Rows to send in place of objects, each of which takes as long to pickle as the mount it stands for."""
     return [(name, values(operation)) for operation in operations for name, values in (_VALUES[type(operation)],)]
 
 
 def unpacked(rows: Iterable[Row]) -> tuple[Operation, ...]:
-    """The operations again."""
+    """The operations that rows stand for."""
     made: list[Operation] = []
     for name, values in rows:
         origin = object.__new__(Origin)
@@ -226,7 +231,7 @@ def unpacked(rows: Iterable[Row]) -> tuple[Operation, ...]:
 
 
 def encode(message: Message) -> bytes:
-    """One frame."""
+    """A message as a frame."""
     body = encoded(message)
     return _LENGTH.pack(len(body)) + body
 
@@ -234,7 +239,7 @@ def encode(message: Message) -> bytes:
 def encoded(message: Message) -> bytes:
     """A frame's body, see `decode`."""
     if isinstance(message, Spec):
-        # the operations apart, as rows
+        # operations are sent apart, as rows
         bare = replace(message, operations=())
         return pickle.dumps((bare, packed(message.operations)), protocol=5)
     return pickle.dumps(message, protocol=5)
@@ -242,7 +247,7 @@ def encoded(message: Message) -> bytes:
 
 @dataclass(slots=True)
 class Decoder:
-    """Frames out of a stream, however it was cut."""
+    """A decoder of frames out of a stream, however the stream was cut."""
 
     _buffer: bytearray = field(default_factory=bytearray)
 
@@ -260,8 +265,8 @@ class Decoder:
 
 
 def decode(body: bytes) -> Message:
-    """A frame's body."""
-    message: Message | tuple[Spec, list[Row]] = pickle.loads(body)  # noqa: S301  both ends are ours
+    """The message in a frame's body."""
+    message: Message | tuple[Spec, list[Row]] = pickle.loads(body)  # noqa: S301  both ends are this program
     if isinstance(message, tuple):
         bare, rows = message
         return replace(bare, operations=unpacked(rows))
@@ -269,7 +274,7 @@ def decode(body: bytes) -> Message:
 
 
 def receive_body(connection: socket.socket) -> bytes | None:
-    """Block for the body of one frame; `None` when the other end is gone."""
+    """Wait for a frame and return its body; `None` when the other end is gone."""
     head = _exactly(connection, _LENGTH.size)
     return None if head is None else _exactly(connection, _LENGTH.unpack(head)[0])
 

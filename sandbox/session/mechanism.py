@@ -31,5 +31,5 @@ def filter_lines() -> list[str]:
         for name in seccomp_filter.notified("writes")
         if name not in lines
     }
-    lines |= {name: f"have the warden make {name} for the task" for name in seccomp_filter.dialled()}
+    lines |= {name: f"have the warden make {name} for the task" for name in seccomp_filter.mediated()}
     return [lines[name] for name in sorted(lines)]

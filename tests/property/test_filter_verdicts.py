@@ -17,7 +17,7 @@ from sandbox.linux.kernel.seccomp_filter import (
     UNSHARE_NAMESPACES,
     Notify,
     UnixSockets,
-    dialled,
+    mediated,
     program,
 )
 from sandbox.linux.kernel.syscall_numbers import (
@@ -197,7 +197,7 @@ def test_an_open_for_reading_never_stops_while_the_mask_sees_it() -> None:
 
 def test_no_call_is_both_refused_and_watched() -> None:
     assert not set(REFUSED) & set(CALLS)
-    special = {"ioctl", "clone", "unshare", "socket", "socketpair", *dialled()}
+    special = {"ioctl", "clone", "unshare", "socket", "socketpair", *mediated()}
     assert not special & (set(REFUSED) | set(CALLS))
 
 

@@ -30,7 +30,7 @@ class Places:
     def exists(self, path: str) -> bool:
         return len(path) % 2 == 0
 
-    def shut(self, pid: int, path: str) -> bool:  # noqa: ARG002  whoever asks
+    def is_closed_link(self, pid: int, path: str) -> bool:  # noqa: ARG002  whoever asks
         return path.startswith("/proc/1/")
 
     def changes(self, call: str, intent: Intent, path: str) -> bool:  # noqa: ARG002  any

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.redteam.conftest import Box, shown
-from tests.redteam.dialling import dial
+from tests.redteam.connecting import dial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

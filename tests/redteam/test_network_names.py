@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.redteam.conftest import PYTHON
-from tests.redteam.dialling import HELP
+from tests.redteam.connecting import HELP
 from tests.support.hosts import run_knowing
 from tests.support.served_proxy import Server
 

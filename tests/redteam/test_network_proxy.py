@@ -13,7 +13,7 @@ import pytest
 
 from sandbox import Session
 from tests.redteam.conftest import Box, shown
-from tests.redteam.dialling import dial
+from tests.redteam.connecting import dial
 from tests.support.served_proxy import Server, page
 
 if TYPE_CHECKING:

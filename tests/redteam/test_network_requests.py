@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.redteam.conftest import PYTHON, Box, shown
-from tests.redteam.dialling import HELP, dial
+from tests.redteam.connecting import HELP, dial
 from tests.support.hosts import run_knowing
 from tests.support.served_proxy import Server, page
 

@@ -89,7 +89,7 @@ def test_a_spare_is_what_a_fresh_one_is(box: Box) -> None:
     assert spared == fresh
 
 
-@pytest.mark.parametrize("which", range(4), ids=["warden", "bubblewrap", "anchor", "process 1"])
+@pytest.mark.parametrize("which", range(4), ids=["warden", "bubblewrap", "gate", "process 1"])
 def test_a_spare_that_dies_as_it_is_handed_over_costs_a_reason_at_most(box: Box, which: int) -> None:
     with Session() as session:
         box.session = session

@@ -1,4 +1,4 @@
-"""EFFECT: the paths a call names, read of a caller that stands still inside it."""
+"""EFFECT: the paths that a call names, read from a caller that stands still inside it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ _RESOLVE_IN_ROOT = 0x10
 
 
 class NamedPath(NamedTuple):
-    """One path of a call.
+    """A path that a call names.
 
     Attributes:
-        asked: as spelled.
-        spelled: made absolute, but not normalized.
-        path: with no link left.
+        asked: the path as spelled.
+        spelled: the path made absolute, but not normalized.
+        path: the path with no link left.
+        intent: what the call means to do with it.
         follows: whether a link in the last place is followed.
-        creates: whether it is an open that makes what is not there.
+        creates: whether the call is an open that makes a missing file.
     """
 
     asked: str
@@ -43,12 +44,12 @@ class Gone(Exception):
 
 
 def unread(error: OSError) -> Exception:
-    """What it means that a caller could not be read: it may be gone, or forbid it, or nothing is left to read with."""
+    """Why a caller could not be read: `Gone`, else `PermissionError`: it forbids it, or no descriptor is left."""
     return Gone() if error.errno in (errors.ENOENT, errors.ESRCH) else PermissionError(error.errno, str(error))
 
 
 def read(path: str, size: int) -> bytes:
-    """At most so many bytes of a file about a caller.
+    """At most `size` bytes of a file about a caller.
 
     Raises:
         Gone, PermissionError: see `unread`.
@@ -66,7 +67,7 @@ def read(path: str, size: int) -> bytes:
 
 
 def process(pid: int) -> str:
-    """A caller's name, empty when it cannot be told."""
+    """A caller's program name, empty when it cannot be read."""
     try:
         return read(f"/proc/{pid}/comm", 64).decode("utf-8", "replace").rstrip("\n")
     except (Gone, PermissionError):
@@ -74,7 +75,7 @@ def process(pid: int) -> str:
 
 
 def in_memory(pid: int, requests: list[tuple[int, int]]) -> list[bytes]:
-    """Bytes of the caller's memory; fewer than asked for where a mapping ends."""
+    """Bytes of the caller's memory for each address and size; fewer than asked for where a mapping ends."""
     try:
         fd = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
@@ -94,7 +95,40 @@ def in_memory(pid: int, requests: list[tuple[int, int]]) -> list[bytes]:
 def named(
     architecture: Architecture, pid: int, call: syscall_table.Call, registers: tuple[int, ...], *, every: bool = False
 ) -> Iterator[NamedPath]:
-    """Each path of a call that names one; but for `every`, only those that matter as far as the host knows."""
+    """Each path of a call that names one.
+
+    Args:
+        architecture: whose calls are read.
+        pid: the caller, as the host numbers it.
+        call: the call it stands in.
+        registers: the call's arguments.
+        every: whether the second path of a rename or a link counts where the host has nothing at the first.
+
+    Raises:
+        Gone, PermissionError: see `unread`.
+    """
+    texts, how = _arguments(pid, call, registers)
+    flags = syscall_table.flags_of(call, registers, how)
+    for argument, text in zip(call.paths, texts, strict=True):
+        rooted = how is not None and bool(how[2] & _RESOLVE_IN_ROOT)
+        start = _start(pid, call, argument, registers, text, rooted=rooted)
+        if start is None:
+            continue
+        base, root, spelled = start
+        follows = syscall_table.follows(architecture, call, argument, flags)
+        path = walk(pid, text, base=base, follows=follows, root=root)
+        exists = os.path.lexists(path)
+        opens = call.name in syscall_table.OPENS
+        intent = syscall_table.open_intent(flags, exists=exists) if opens else argument.intent
+        yield NamedPath(text, spelled, path, intent, follows, opens and bool(flags & syscall_table.O_CREAT))
+        if len(call.paths) > 1 and not exists and not every:
+            return  # a rename or a link of nothing changes nothing
+
+
+def _arguments(
+    pid: int, call: syscall_table.Call, registers: tuple[int, ...]
+) -> tuple[list[str], tuple[int, int, int] | None]:
+    """The texts of a call's paths, and its `struct open_how`, `None` where it has none that can be read."""
     wanted = [(registers[argument.path], _PATH_MAX) for argument in call.paths]
     if call.how >= 0:
         wanted.append((registers[call.how], syscall_table.OPEN_HOW_SIZE))
@@ -105,32 +139,28 @@ def named(
             how = syscall_table.open_how(memory.pop())
         except syscall_table.UnreadableArgument:
             how = None
-    flags = syscall_table.flags_of(call, registers, how)
-    for argument, found in zip(call.paths, memory, strict=True):
-        raw = found if call.size < 0 else _socket_path(found, registers[call.size])
-        asked = os.fsdecode(raw.split(b"\0", 1)[0])
-        follows = syscall_table.follows(architecture, call, argument, flags)
-        rooted = how is not None and bool(how[2] & _RESOLVE_IN_ROOT)
-        base = root = "/"
-        if asked.startswith("/") and not rooted:
-            spelled = asked
-        elif asked or call.empty or call.null:
-            base = _base(pid, syscall_table.descriptor(argument, registers))
-            if not base.startswith("/"):  # no such descriptor, or one that names no file
-                continue
-            root = base if rooted else "/"
-            spelled = os.path.join(base, asked.lstrip("/")) if asked else base
-        else:
-            continue
-        path = walk(pid, asked, base=base, follows=follows, root=root)
-        exists = os.path.lexists(path)
-        intent, creates = argument.intent, False
-        if call.name in syscall_table.OPENS:
-            intent = syscall_table.open_intent(flags, exists=exists)
-            creates = bool(flags & syscall_table.O_CREAT)
-        yield NamedPath(asked, spelled, path, intent, follows, creates)
-        if len(call.paths) > 1 and not exists and not every:
-            return  # a rename or a link of nothing changes nothing
+    raw = memory if call.size < 0 else [_socket_path(found, registers[call.size]) for found in memory]
+    return [os.fsdecode(found.split(b"\0", 1)[0]) for found in raw], how
+
+
+def _start(
+    pid: int,
+    call: syscall_table.Call,
+    argument: syscall_table.PathArgument,
+    registers: tuple[int, ...],
+    text: str,
+    *,
+    rooted: bool,
+) -> tuple[str, str, str] | None:
+    """The directory a path starts from, its root and its absolute spelling; `None` where the call names no path."""
+    if text.startswith("/") and not rooted:
+        return "/", "/", text
+    if not (text or call.empty or call.null):
+        return None
+    base = _base(pid, syscall_table.descriptor(argument, registers))
+    if not base.startswith("/"):  # no such descriptor, or one that names no file
+        return None
+    return base, base if rooted else "/", os.path.join(base, text.lstrip("/")) if text else base
 
 
 def _socket_path(raw: bytes, size: int) -> bytes:
@@ -154,12 +184,12 @@ def _base(pid: int, descriptor: int) -> str:
 
 
 def _normal(spelled: str) -> str:
-    """Without `.`, `..` and doubled separators, no link looked at."""
+    """The path without `.`, `..` and doubled separators, as if it held no link."""
     return "/" + os.path.normpath(spelled).lstrip("/")
 
 
-def left_again(pid: int, spelled: str) -> list[str]:
-    """The directories a path goes into and leaves by `..`: each has to be there, so each is looked at."""
+def directories_passed(pid: int, spelled: str) -> list[str]:
+    """The directories that a path enters and leaves again by `..`; the kernel looks each of them up."""
     if "/.." not in spelled:
         return []
     parts = spelled.split("/")
@@ -171,7 +201,7 @@ def left_again(pid: int, spelled: str) -> list[str]:
 
 
 def reaching(hidden: str, named: NamedPath) -> str:
-    """The whole path asked for when the way to it leads through `hidden`, else an empty string."""
+    """The whole path that a call names where the way to it leads through `hidden`, else an empty string."""
     for path in (_normal(named.spelled), named.path):
         if path == hidden or path.startswith(hidden + "/"):
             return path

@@ -1,7 +1,7 @@
 """EFFECT: the memory and the descriptors of a thread that stands in a call, and calls made on its sockets.
 
-Nothing a caller names is used twice: what is read here is a copy, and what is done is done with the copy. Each call
-raises `OSError` with the number the caller is to be answered.
+Bytes that a caller named are read once, and the copy is used from then on: the caller may change them meanwhile. Each
+call raises `OSError` with the number that the caller is to be answered.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 _SYS_OPENAT2 = 437
 _SYS_PIDFD_GETFD = 438
-_PIDFD_THREAD = os.O_EXCL  # Linux 6.9; before, a process is named, whose threads share one table of descriptors
+_PIDFD_THREAD = os.O_EXCL  # pidfd_open(2), Linux 6.9; before it, a pidfd names a process, of one table of descriptors
 
 RESOLVE_NO_MAGICLINKS = 2
 RESOLVE_BENEATH = 8
 RESOLVE_IN_ROOT = 0x10
 
-# nothing that a caller did: its call could not be looked at
+# errors of this process's own attempt to read, which are no answer to the caller
 _OURS = (errno.EPERM, errno.EACCES, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
-class Copy(socket.socket):
-    """A copy of a caller's socket; its kinds are bare numbers, of which each call asks several times."""
+class SocketCopy(socket.socket):
+    """A copy of a caller's socket; `family` and `type` are bare numbers, since an enum is slow to make."""
 
     family: Any = _socket.socket.family
     type: Any = _socket.socket.type
 
 
 class UnreadableMemory(Exception):
-    """A caller that forbids being looked at, or nothing is left to look with."""
+    """A caller that may not be read, or no descriptor is left to read it with."""
 
 
 class _Part(ctypes.Structure):
@@ -68,11 +68,11 @@ def _checked(result: int, what: str = "") -> int:
 
 
 class Caller:
-    """One thread, held by a descriptor while its call waits.
+    """A thread that is held by a descriptor while its call waits.
 
     Raises:
-        OSError: it is gone.
-        Unreadable: it is not, and cannot be read.
+        OSError: the thread is gone.
+        UnreadableMemory: the thread is there, and cannot be read.
     """
 
     def __init__(self, thread: int) -> None:
@@ -95,7 +95,7 @@ class Caller:
         os.close(self._process)
 
     def descriptor(self, number: int) -> int:
-        """A copy of one of its descriptors; closed by whoever asked."""
+        """A copy of one of the thread's descriptors, which the taker closes (pidfd_getfd(2))."""
         arguments = (ctypes.c_long(_SYS_PIDFD_GETFD), self._process, ctypes.c_int(number), ctypes.c_uint(0))
         try:
             return _checked(int(_libc.syscall(*arguments)))
@@ -103,16 +103,16 @@ class Caller:
             raise _meant(error) from error
 
     def socket(self, number: int) -> socket.socket:
-        """A copy of one of its sockets; ENOTSOCK for anything else."""
+        """A copy of one of the thread's sockets; ENOTSOCK for anything else."""
         descriptor = self.descriptor(number)
         try:
-            return Copy(fileno=descriptor)
+            return SocketCopy(fileno=descriptor)
         except OSError:
             os.close(descriptor)
             raise
 
     def read(self, address: int, size: int) -> bytes:
-        """Bytes of its memory; EFAULT where there are fewer."""
+        """Bytes of the thread's memory; EFAULT where there are fewer."""
         if size == 0:
             return b""
         try:
@@ -124,7 +124,7 @@ class Caller:
         return data
 
     def write(self, address: int, data: bytes) -> None:
-        """Put bytes into its memory, where it may write itself."""
+        """Put bytes into the thread's memory, where it may write itself (process_vm_writev(2))."""
         buffer = ctypes.create_string_buffer(data, len(data))
         here = _Part(ctypes.addressof(buffer), len(data))
         there = _Part(address, len(data))
@@ -133,13 +133,13 @@ class Caller:
             raise OSError(errno.EFAULT, os.strerror(errno.EFAULT))
 
     def address(self, at: int, size: int) -> bytes:
-        """A copy of a socket address, as the kernel takes it: EINVAL for an impossible size."""
+        """A copy of a socket address, as the kernel takes it; EINVAL for an impossible size (`move_addr_to_kernel`)."""
         if size & 0x80000000 or size & 0xFFFFFFFF > sockaddr.STORAGE:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         return self.read(at, size & 0xFFFFFFFF)
 
     def interrupted(self) -> bool:
-        """Whether a signal waits that it has a handler for: its call would have ended with EINTR."""
+        """Whether a signal waits that the thread handles: a blocked call would end with EINTR (signal(7))."""
         try:
             with open(f"/proc/{self.thread}/status", encoding="utf-8", errors="replace") as file:
                 text = file.read()
@@ -174,19 +174,19 @@ def _leader(thread: int) -> int:
 
 
 def open_at(directory: int, path: bytes, flags: int, resolve: int) -> int:
-    """openat2(2)."""
+    """Open a path below a directory (openat2(2)); a descriptor."""
     how = flags.to_bytes(8, "little") + bytes(8) + resolve.to_bytes(8, "little")
     arguments = (ctypes.c_long(_SYS_OPENAT2), directory, path, how, ctypes.c_size_t(len(how)))
     return _checked(int(_libc.syscall(*arguments)), os.fsdecode(path))
 
 
 def connect(descriptor: int, address: bytes) -> None:
-    """Connect once: a signal ends it."""
+    """Connect once, until a signal of this process's ends it (connect(2))."""
     _checked(int(_libc.connect(descriptor, address, len(address))))
 
 
 def send(descriptor: int, data: memoryview, *, name: bytes, control: bytes, flags: int) -> int:
-    """Send once; the number of bytes taken."""
+    """Send once (sendmsg(2)); the number of bytes taken."""
     buffer = ctypes.create_string_buffer(bytes(data), len(data)) if data else None
     part = _Part(ctypes.addressof(buffer) if buffer else None, len(data))
     to = ctypes.create_string_buffer(name, len(name)) if name else None
@@ -204,5 +204,5 @@ def send(descriptor: int, data: memoryview, *, name: bytes, control: bytes, flag
 
 
 def raise_signal(thread: int, number: int) -> None:
-    """tgkill(2): what the kernel does to the one thread that made the call."""
+    """Send a signal to one thread alone, as the kernel does for a call of that thread's (tgkill(2))."""
     _checked(int(_libc.tgkill(_leader(thread), thread, number)))

@@ -1,8 +1,8 @@
-"""EFFECT: walks a path as the kernel does for the caller that spelled it, links and `..` in order.
+"""EFFECT: a walk along a path as the kernel takes it for the caller that spelled it, links and `..` in order.
 
-The host's own tree answers, since the sandbox's is the same but for what is hidden: walking that one from here would
-ask the mask, which waits for this very process. Only `/proc` and `/dev` are the caller's own. They hold no mask, and
-their links lead back out: a write through `/proc/self/cwd` is a write to the directory.
+The walk reads the host's own tree, which the sandbox's equals but for what is hidden. A walk in the sandbox's tree
+would ask the mask, and the mask waits for this very process. The caller's own `/proc` and `/dev` are read instead of
+the host's. They hold no mask, and their links lead out: a write through `/proc/self/cwd` is a write to the directory.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from sandbox.linux.kernel import kernel_calls
 
 _HOPS = 40
 _TREE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
-# magic links to a directory or a file; "task" of a process has the same ones
+# magic links to a directory or a file (proc(5)); each task of a process has the same ones
 _MAGIC = re.compile(r"/proc/(self|thread-self|\d+)(?:/task/\d+)?/(cwd|root|exe|fd/\d+)")
 
 
 def walk(caller: int, path: str, *, base: str = "/", follows: bool, root: str = "/", devices: int | None = None) -> str:
-    """The absolute path with no link left that `path` leads to.
+    """The absolute path, with no link left, that `path` leads to.
 
     Args:
         caller: a process or a thread, as the host numbers it.
-        path: as spelled.
+        path: the path as spelled.
         base: the directory a relative path starts from, with no link left.
         follows: whether a link in the last place is followed.
         root: where absolute paths and links start, and above which `..` does not lead.
@@ -40,7 +40,7 @@ def walk(caller: int, path: str, *, base: str = "/", follows: bool, root: str = 
             here = here if here == root else os.path.dirname(here)
             continue
         place = os.path.join(here, part)
-        # a slash or a dot behind the last name has a link there followed
+        # a slash or a dot behind the last name has a link there followed (path_resolution(7))
         text = _link(caller, place, devices) if todo or follows else None
         if text is None:
             here = place
@@ -55,7 +55,7 @@ def walk(caller: int, path: str, *, base: str = "/", follows: bool, root: str = 
 
 
 def _link(caller: int, place: str, devices: int | None) -> str | None:
-    """The text of the link the caller finds at a path whose parents hold none, `None` for anything else."""
+    """The text of the link that the caller finds at a path whose parents hold none; `None` for anything else."""
     if place.startswith("/proc/"):
         return _magic(caller, place)
     if place.startswith("/dev/"):
@@ -71,10 +71,10 @@ def _magic(caller: int, place: str) -> str | None:
     if match is None:
         return None
     process, what = match.groups()
-    # another process's number is one of the caller's own namespace
+    # the number of another process is one of the caller's own pid namespace
     base = f"/proc/{caller}/root/proc/{process}" if process.isdecimal() else f"/proc/{caller}"
     try:
-        # a task without a /proc of its own sees the links of processes outside, which the kernel lets it not follow
+        # a task without a /proc of its own sees links of processes outside, which ptrace_may_access (ptrace(2)) closes
         if process.isdecimal() and _user_namespace(base) != _user_namespace(f"/proc/{caller}"):
             return None
         text = os.readlink(f"{base}/{what}")
@@ -83,8 +83,8 @@ def _magic(caller: int, place: str) -> str | None:
     return text.removesuffix(" (deleted)") if text.startswith("/") else None
 
 
-def shut(caller: int, path: str) -> bool:
-    """Whether a path left in `/proc` goes through another process's link, which the caller may not follow either."""
+def is_closed_link(caller: int, path: str) -> bool:
+    """Whether a path left in `/proc` goes through a link of another process that is closed to the caller, too."""
     match = _MAGIC.match(path)
     if match is None or not match.group(1).isdecimal():
         return False
@@ -109,7 +109,7 @@ def _user_namespace(process: str) -> int:
 
 
 def _device(caller: int, place: str, devices: int | None) -> str | None:
-    if place == "/dev/null":  # by far the most common
+    if place == "/dev/null":  # the most common path by far
         return None
     try:
         devices = (
@@ -120,7 +120,7 @@ def _device(caller: int, place: str, devices: int | None) -> str | None:
             raise PermissionError(error.errno, str(error)) from error
         return None
     try:
-        # no link on the way: one that leads into the mask would hang this process
+        # a link on the way may lead into the mask, which would hang this process
         link = kernel_calls.open_beneath(devices, place.removeprefix("/dev/"), os.O_PATH | os.O_NOFOLLOW)
         try:
             return os.readlink("", dir_fd=link)

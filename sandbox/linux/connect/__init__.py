@@ -1,1 +1,1 @@
-"""Socket calls of a task, which the warden makes for it."""
+"""The socket calls of a task, which the warden makes for it."""

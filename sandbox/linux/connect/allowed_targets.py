@@ -1,4 +1,4 @@
-"""EFFECT: what a task may be connected to by an address it wrote, as it is handed to the kernel in its place."""
+"""EFFECT: the judgement of an address that a caller wrote, and the address the kernel gets in its place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sandbox.linux.observe.recorder import Recorder
     from sandbox.proxy.policy.policy import Policy
 
-#: The families whose addresses name a host and a port.
+#: Families whose addresses name a host and a port.
 HOSTS = (sockaddr.AF_INET, sockaddr.AF_INET6)
 
 
@@ -28,7 +28,7 @@ class AllowedTargets:
     """Judges the addresses of one task.
 
     Args:
-        first_datagrams: called before the task may get an AF_UNIX datagram socket from somebody.
+        first_datagrams: called before the task may be handed an AF_UNIX datagram socket by a server it reaches.
     """
 
     def __init__(self, policy: Policy, recorder: Recorder, first_datagrams: Callable[[], object]) -> None:
@@ -40,12 +40,18 @@ class AllowedTargets:
 
     @contextmanager
     def of(
-        self, who: Caller, sock: socket.socket, raw: bytes, call: str
+        self, caller: Caller, sock: socket.socket, raw: bytes, call: str
     ) -> Iterator[tuple[bytes, sockaddr.Inet | None]]:
-        """What to hand to the kernel in place of the caller's address, and the host it means.
+        """The address to give the kernel in place of the caller's, and the host that it means, if it means one.
+
+        Args:
+            caller: the thread that made the call.
+            sock: its socket.
+            raw: the address it wrote.
+            call: the call's name.
 
         Raises:
-            OSError: what the caller is answered instead.
+            OSError: the caller gets this error instead.
         """
         try:
             address = sockaddr.parse(raw)
@@ -54,31 +60,31 @@ class AllowedTargets:
         foreign = self._host is not None and namespace(sock) == self._host
         if sock.family == sockaddr.AF_UNIX:
             if isinstance(address, sockaddr.Path):
-                with self._place(who, address.path, call, foreign=foreign) as place:
+                with self._place(caller, address.path, call, foreign=foreign) as place:
                     yield sockaddr.unix(place.name), None
                 return
             known = isinstance(address, (sockaddr.Abstract, sockaddr.Unspecified))
         elif sock.family in HOSTS:
             known = isinstance(address, (sockaddr.Inet, sockaddr.Unspecified))
         else:
-            # a caller without privilege may turn a netlink socket to the kernel alone
+            # a caller without privilege may send to the kernel alone over netlink (netlink(7))
             known = isinstance(address, sockaddr.Netlink) and not (address.port or address.groups)
         if not known:
             raise _error(errno.EINVAL)
         if foreign:
             what = "a socket of the host's that was handed to the task"
-            self._recorder.dialled(who.thread, OPERATION, "the host's network", errno="EPERM", reason=what)
+            self._recorder.connection(caller.thread, OPERATION, "the host's network", errno="EPERM", reason=what)
             raise _error(errno.EPERM)
         yield raw, address if isinstance(address, sockaddr.Inet) else None
 
     @contextmanager
-    def _place(self, who: Caller, path: bytes, call: str, *, foreign: bool) -> Iterator[unix_socket_path.SocketPath]:
+    def _place(self, caller: Caller, path: bytes, call: str, *, foreign: bool) -> Iterator[unix_socket_path.SocketPath]:
         asked = os.fsdecode(path)
         try:
-            place = unix_socket_path.reach(who.thread, path)
+            place = unix_socket_path.reach(caller.thread, path)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.EACCES):
-                self._missing(who, asked, call, errno.errorcode[error.errno])
+                self._missing(caller, asked, call, errno.errorcode[error.errno])
             raise
         try:
             if not place.socket:
@@ -86,19 +92,19 @@ class AllowedTargets:
             listed = self._policy.unix_sockets
             if foreign or not unix_socket_path.own(place.path, self._policy.own_sockets):
                 if foreign or not (listed is True or (listed and place.path in listed)):
-                    self._recorder.dialled(who.thread, call, asked, path=place.path, errno="EPERM")
+                    self._recorder.connection(caller.thread, call, asked, path=place.path, errno="EPERM")
                     raise _error(errno.EPERM)
-                # whatever the server hands over may be a datagram socket
+                # a server may hand over a datagram socket
                 self._first_datagrams()
             yield place
         finally:
             os.close(place.descriptor)
 
-    def _missing(self, who: Caller, asked: str, call: str, code: str) -> None:
-        """It is hidden from the task: what was reached for is what the host has there."""
-        path = unix_socket_path.on_host(who.thread, asked)
+    def _missing(self, caller: Caller, asked: str, call: str, code: str) -> None:
+        """Record an attempt at a socket that is hidden from the task, where the host has one at that path."""
+        path = unix_socket_path.on_host(caller.thread, asked)
         if unix_socket_path.is_socket(path):
-            self._recorder.dialled(who.thread, call, asked, path=path, errno=code)
+            self._recorder.connection(caller.thread, call, asked, path=path, errno=code)
 
 
 def _error(code: int) -> OSError:

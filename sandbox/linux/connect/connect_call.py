@@ -1,4 +1,4 @@
-"""EFFECT: one connect on a caller's socket, however long it takes, and what its socket tells of itself."""
+"""EFFECT: one connect on a caller's socket, however long it takes, and what the kernel tells of that socket."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING
 from sandbox.linux.caller import caller_memory
 
 if TYPE_CHECKING:
-    from sandbox.linux.connect.send_call import Waiting
+    from sandbox.linux.connect.send_call import WaitingCall
 
-# a blocked connect looks so often whether its caller still waits; seconds, microseconds
+# a blocked connect is interrupted so often to see whether its caller still waits; seconds, microseconds
 _LOOK = struct.pack("<qq", 0, 48_000)
-# rounded up to one tick of the kernel's clock, at most a hundredth of a second
+# the shortest time-out; the kernel rounds it up to one tick of its clock, at most 10 ms
 _MOMENT = struct.pack("<qq", 0, 1)
-_CLOSED = 7  # of a connection (linux/tcp_states.h): neither made nor listened for
+_CLOSED = 7  # TCP_CLOSE (include/net/tcp_states.h): neither connected nor listening
 _WAITS = frozenset({errno.EAGAIN, errno.EINPROGRESS, errno.EALREADY})
 _SO_NETNS_COOKIE = 71
 
 
-def connected(waiting: Waiting, address: bytes) -> int:
+def connected(waiting: WaitingCall, address: bytes) -> int:
     """Connect; the errno, 0 for none.
 
-    The kernel would block in here for as long as it takes, and no signal of the caller's would end that. So a socket
-    that may block is given a short time-out for the while: nobody else waits on one that is not connected yet.
+    The kernel would block for as long as the connect takes, and no signal to the caller would end that. A socket that
+    may block is therefore given a short time-out meanwhile, which nobody else waits on while it is not connected.
     """
     sock = waiting.sock
     fresh = sock.type in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET) and not _settled(sock)
@@ -47,14 +47,14 @@ def connected(waiting: Waiting, address: bytes) -> int:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, before)
 
 
-def at_once(waiting: Waiting, address: bytes) -> int | None:
-    """Connect to a host, if that takes no time: the errno, 0 for none, or `None` where `connected` has to go on."""
+def at_once(waiting: WaitingCall, address: bytes) -> int | None:
+    """Connect to a host where that takes no time; the errno, 0 for none, or `None` where `connected` has to go on."""
     sock = waiting.sock
     if waiting.nonblocking or sock.type != socket.SOCK_STREAM:
         return _once(sock, address)
     try:
         fresh = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _CLOSED
-    except OSError:  # another protocol
+    except OSError:  # a protocol other than TCP
         return None
     if not fresh:
         return None
@@ -77,7 +77,7 @@ def _once(sock: socket.socket, address: bytes) -> int:
 
 
 def _settled(sock: socket.socket) -> bool:
-    """Whether it listens or is connected: the answer then comes at once."""
+    """Whether a socket listens or is connected, so that a connect is answered at once."""
     if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         return True
     try:
@@ -88,15 +88,15 @@ def _settled(sock: socket.socket) -> bool:
 
 
 def pending(sock: socket.socket) -> int:
-    """How a connect that goes on by itself has ended so far, without taking the answer from the caller."""
+    """The errno a connect in progress has come to so far, 0 for none; the caller still gets it from its own socket."""
     poll = select.poll()
     poll.register(sock.fileno(), 0)
-    # in the task's own network the answer is there before the call returns
+    # a refusal in the task's own network is known before connect(2) returns
     return errno.ECONNREFUSED if any(event & select.POLLERR for _, event in poll.poll(0)) else 0
 
 
 def namespace(sock: socket.socket) -> bytes | None:
-    """Which network a socket is of (Linux 5.14), `None` where the kernel does not tell."""
+    """A number of the network namespace that a socket belongs to (SO_NETNS_COOKIE, Linux 5.14), `None` if unknown."""
     try:
         return sock.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8)
     except OSError:

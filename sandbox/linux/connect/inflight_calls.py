@@ -1,9 +1,10 @@
-"""EFFECT: which threads were told to go on with a call, and whether each is past the point where it picks its socket.
+"""EFFECT: threads that were told to go on with a call, and whether each has looked up its socket since.
 
-A call that goes on picks its descriptor after the warden looked, so it may pick another one than was seen. That does
-no harm while the task holds no AF_UNIX datagram socket, the only kind that is sent anywhere by an address. Before it
-gets its first one, every call that was let go has to have picked: picking is the first thing the kernel does, with no
-wait before it, so a thread that slept in its call, left it, or ran for a while is past it.
+A call that goes on looks its descriptor up after the warden did, so it may find another socket than the warden saw.
+That does no harm while the task holds no AF_UNIX datagram socket, the only kind that an address in a message turns
+elsewhere. Before the task gets its first one, every call that was let go must have looked up its socket. The lookup is
+the first thing a send does in the kernel, with no wait before it (`net/socket.c`), so a thread that slept in its call,
+left it, or ran for a while is past it.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ import contextlib
 import os
 import time
 
-# processor time within which any call has come that far, nanoseconds
+# nanoseconds of processor time within which any call has come that far
 _PICKED = 20_000_000
 _PAUSE = 0.002
 
 
 class InflightCalls:
-    """Threads by number.
+    """Threads that were let go, by number.
 
     Args:
-        calls: numbers of the calls that are let go.
+        calls: the numbers of calls that are let go.
     """
 
     def __init__(self, calls: frozenset[int]) -> None:
@@ -29,19 +30,19 @@ class InflightCalls:
         self._threads: set[int] = set()
 
     def let_go(self, thread: int) -> None:
-        """It is about to be told to go on."""
+        """Note that a thread is about to be told to go on."""
         self._threads.add(thread)
 
     def arrived(self, thread: int) -> None:
-        """It stands in another call: the one before is over."""
+        """Note that a thread stands in another call, so that its call before is over."""
         self._threads.discard(thread)
 
     def settle(self, seconds: float) -> bool:
-        """Wait until every thread has picked; false if one has not by then."""
+        """Wait until every thread has looked up its socket; false where one has not within `seconds`."""
         deadline = time.monotonic() + seconds
         waiting: dict[int, int] = {}
         for thread in tuple(self._threads):
-            with contextlib.suppress(OSError):  # gone
+            with contextlib.suppress(OSError):  # the thread is gone
                 waiting[thread] = _ran(thread)
         while waiting:
             waiting = {thread: ran for thread, ran in waiting.items() if not self._picked(thread, ran)}
@@ -59,7 +60,7 @@ class InflightCalls:
         try:
             standing = _text(f"/proc/{thread}/syscall").split(None, 1)[0]
             if standing != "running":
-                # not "D": it may wait for the lock that every notified call takes on its way on
+                # state "D" proves nothing: a call that goes on may wait for the filter's lock first (kernel/seccomp.c)
                 return int(standing) not in self._calls or _state(thread) in "STtZX"
             return _ran(thread) - ran > _PICKED
         except (OSError, ValueError, IndexError):
@@ -76,5 +77,5 @@ def _state(thread: int) -> str:
 
 
 def _ran(thread: int) -> int:
-    """Nanoseconds on a processor so far."""
+    """Nanoseconds that a thread has spent on a processor."""
     return int(_text(f"/proc/{thread}/schedstat").split()[0])

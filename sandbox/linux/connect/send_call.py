@@ -1,4 +1,4 @@
-"""EFFECT: messages sent for a caller: what it wrote, copied, and the descriptors it passes along, translated."""
+"""EFFECT: messages sent for a caller: a copy of its bytes, and copies of the descriptors it passes along."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ if TYPE_CHECKING:
 
     from sandbox.linux.caller.caller_memory import Caller
 
-#: Bytes of a stream copied at a time.
+#: Bytes of a stream that are copied at a time.
 CHUNK = 1 << 20
-#: More than any datagram takes, whatever its buffer.
+#: More bytes than any datagram holds, whatever its buffer.
 _DATAGRAM_LIMIT = 16 << 20
 _CONTROL_LIMIT = 128 << 10
-_DESCRIPTORS = 253  # the kernel's own limit
+_DESCRIPTORS = 253  # SCM_MAX_FD, the kernel's own limit (unix(7))
 _PAUSE_MS = 20
 _PAUSE = 0.002
 _MSG_ZEROCOPY = 0x4000000
 _ID = struct.Struct("<i")
 
 
-class Waiting:
+class WaitingCall:
     """A caller whose call may take its time.
 
     Args:
-        still: raises once it waits no longer.
-        nonblocking: whether it does not want to wait.
+        still: raises once the caller's call waits no longer.
+        nonblocking: whether the caller's call must not block.
     """
 
-    def __init__(self, who: Caller, sock: socket.socket, still: Callable[[], object], *, nonblocking: bool) -> None:
-        self.who = who
+    def __init__(self, caller: Caller, sock: socket.socket, still: Callable[[], object], *, nonblocking: bool) -> None:
+        self.caller = caller
         self.sock = sock
         self._still = still
         self.nonblocking = nonblocking
         self._deadline = 0.0
 
     def begin(self) -> None:
-        """From here on the socket's own time-out runs."""
+        """Start the socket's own time-out."""
         self._deadline = self._deadline or time.monotonic() + (send_timeout(self.sock) or float("inf"))
 
     def wait(self) -> bool:
-        """Wait a little; false when it is not to wait, or has long enough.
+        """Whether to wait on; false where the call must not block, or its time-out is over.
 
         Raises:
             InterruptedError: a signal wants the caller.
@@ -64,60 +64,60 @@ class Waiting:
         if time.monotonic() >= self._deadline:
             return False
         self._still()
-        if self.who.interrupted():
+        if self.caller.interrupted():
             raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR))
         return True
 
     def wait_to_send(self) -> bool:
-        """The same, until there may be room."""
+        """Wait until there may be room to send; the answer is that of `wait`."""
         if not self.wait():
             return False
         poll = select.poll()
         poll.register(self.sock.fileno(), select.POLLOUT)
         if poll.poll(_PAUSE_MS):
-            # an unconnected socket always has room; whether its peer has, nothing tells
+            # an unconnected socket always has room, and nothing tells whether its peer has
             time.sleep(_PAUSE)
         return True
 
 
 def send_timeout(sock: socket.socket) -> float:
-    """SO_SNDTIMEO in seconds, 0 for none."""
+    """The time-out for sends (SO_SNDTIMEO, socket(7)) in seconds, 0 for none."""
     seconds, micro = struct.unpack("<qq", sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16))
     return int(seconds) + int(micro) / 1_000_000
 
 
-def message(waiting: Waiting, parts: Sequence[tuple[int, int]], *, name: bytes, control: bytes, flags: int) -> int:
-    """Send what lies at `parts` of the caller's memory; the number of bytes taken.
+def message(waiting: WaitingCall, parts: Sequence[tuple[int, int]], *, name: bytes, control: bytes, flags: int) -> int:
+    """Send the bytes at `parts` of the caller's memory; the number of bytes sent.
 
     Args:
         waiting: the caller and its socket.
         parts: addresses and sizes.
-        name: where to, empty for where the socket is connected to.
+        name: the address to send to, empty for the socket's peer.
         control: control messages as the caller wrote them.
-        flags: the caller's.
+        flags: the flags of the caller's call.
     """
-    sock, who = waiting.sock, waiting.who
+    sock, caller = waiting.sock, waiting.caller
     stream = sock.type == socket.SOCK_STREAM
     if not stream and sum(size for _, size in parts) > _DATAGRAM_LIMIT:
         raise OSError(errno.EMSGSIZE, os.strerror(errno.EMSGSIZE))
     ours = (flags & ~_MSG_ZEROCOPY) | socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
     sent = 0
     with ExitStack() as stack:
-        beside = _translated(who, control, stack) if control else b""
+        beside = _translated(caller, control, stack) if control else b""
         try:
-            for data in _chunks(who, parts, CHUNK if stream else _DATAGRAM_LIMIT):
+            for data in _chunks(caller, parts, CHUNK if stream else _DATAGRAM_LIMIT):
                 sent += _all(waiting, data, name=name, control=beside if not sent else b"", flags=ours)
         except OSError as error:
             if sent:
                 return sent
             if error.errno == errno.EPIPE and stream and not flags & socket.MSG_NOSIGNAL:
                 with suppress(OSError):
-                    caller_memory.raise_signal(who.thread, signal.SIGPIPE)
+                    caller_memory.raise_signal(caller.thread, signal.SIGPIPE)
             raise
     return sent
 
 
-def _all(waiting: Waiting, data: memoryview, *, name: bytes, control: bytes, flags: int) -> int:
+def _all(waiting: WaitingCall, data: memoryview, *, name: bytes, control: bytes, flags: int) -> int:
     sent = 0
     while True:
         try:
@@ -127,7 +127,7 @@ def _all(waiting: Waiting, data: memoryview, *, name: bytes, control: bytes, fla
             if sent == len(data):
                 return sent
         except OSError as error:
-            if error.errno == errno.EINTR:  # a signal of this process's own
+            if error.errno == errno.EINTR:  # a signal to this process
                 continue
             try:
                 if error.errno == errno.EAGAIN and waiting.wait_to_send():
@@ -141,15 +141,15 @@ def _all(waiting: Waiting, data: memoryview, *, name: bytes, control: bytes, fla
             raise
 
 
-def _chunks(who: Caller, parts: Sequence[tuple[int, int]], limit: int) -> Iterator[memoryview]:
-    """The bytes of all parts, at most `limit` at a time; one empty piece for a message of none."""
+def _chunks(caller: Caller, parts: Sequence[tuple[int, int]], limit: int) -> Iterator[memoryview]:
+    """The bytes of all parts, at most `limit` at a time; one empty piece for a message without bytes."""
     held = bytearray()
     given = False
     for address, size in parts:
         at = 0
         while at < size:
             some = min(size - at, limit - len(held))
-            held += who.read(address + at, some)
+            held += caller.read(address + at, some)
             at += some
             if len(held) == limit:
                 yield memoryview(bytes(held))
@@ -159,8 +159,8 @@ def _chunks(who: Caller, parts: Sequence[tuple[int, int]], limit: int) -> Iterat
         yield memoryview(bytes(held))
 
 
-def _translated(who: Caller, raw: bytes, stack: ExitStack) -> bytes:
-    """Control messages with the caller's descriptors copied here, until `stack` ends, and this process's own ids."""
+def _translated(caller: Caller, raw: bytes, stack: ExitStack) -> bytes:
+    """Control messages with copies of the caller's descriptors, kept until `stack` ends, and this process's own ids."""
     found = []
     try:
         for control in sockaddr.controls(raw):
@@ -168,7 +168,7 @@ def _translated(who: Caller, raw: bytes, stack: ExitStack) -> bytes:
                 numbers = [number for (number,) in _ID.iter_unpack(control.data[: len(control.data) & ~3])]
                 if len(numbers) > _DESCRIPTORS:
                     raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-                copies = [_copy(who, number, stack) for number in numbers]
+                copies = [_copy(caller, number, stack) for number in numbers]
                 found.append(control._replace(data=b"".join(map(_ID.pack, copies))))
             elif control.level == sockaddr.SOL_SOCKET and control.kind == sockaddr.SCM_CREDENTIALS:
                 found.append(control._replace(data=struct.pack("<iii", os.getpid(), os.getuid(), os.getgid())))
@@ -179,35 +179,36 @@ def _translated(who: Caller, raw: bytes, stack: ExitStack) -> bytes:
     return sockaddr.packed_controls(found)
 
 
-def _copy(who: Caller, number: int, stack: ExitStack) -> int:
-    descriptor = who.descriptor(number)
+def _copy(caller: Caller, number: int, stack: ExitStack) -> int:
+    descriptor = caller.descriptor(number)
     stack.callback(os.close, descriptor)
     return descriptor
 
 
-def control_of(who: Caller, header: sockaddr.Header) -> bytes:
+def control_of(caller: Caller, header: sockaddr.Header) -> bytes:
     """The control messages of a header, as the caller wrote them."""
     if header.control_size > _CONTROL_LIMIT:
         raise OSError(errno.ENOBUFS, os.strerror(errno.ENOBUFS))
-    return who.read(header.control, header.control_size) if header.control else b""
+    return caller.read(header.control, header.control_size) if header.control else b""
 
 
-def parts_of(who: Caller, header: sockaddr.Header) -> list[tuple[int, int]]:
-    """Where the bytes of a message lie."""
+def parts_of(caller: Caller, header: sockaddr.Header) -> list[tuple[int, int]]:
+    """The addresses and sizes of a message's parts."""
     if header.part_count > sockaddr.IOV_MAX:
         raise OSError(errno.EMSGSIZE, os.strerror(errno.EMSGSIZE))
-    return sockaddr.parts(who.read(header.parts, 16 * header.part_count))
+    return sockaddr.parts(caller.read(header.parts, 16 * header.part_count))
 
 
-def question(waiting: Waiting, raw: bytes, parts: list[tuple[int, int]], flags: int) -> int:
-    """A netlink message, which this process may send only where it makes no difference who does.
+def question(waiting: WaitingCall, raw: bytes, parts: list[tuple[int, int]], flags: int) -> int:
+    """Send a netlink message that only asks; the number of bytes sent.
 
-    The kernel takes the sender's privilege from the process that sends; over the task's own network this one has it.
+    The kernel takes the privilege of a netlink message from the process that sends it (CVE-2014-0181), and this process
+    is privileged over the task's own network. It therefore sends nothing that would change anything.
     """
-    who, sock = waiting.who, waiting.sock
+    caller, sock = waiting.caller, waiting.sock
     if sock.proto != 0 or sum(size for _, size in parts) > CHUNK:
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
-    data = b"".join(who.read(address, size) for address, size in parts)
+    data = b"".join(caller.read(address, size) for address, size in parts)
     try:
         to = sockaddr.parse(raw) if raw else sockaddr.Netlink(0, 0)
     except sockaddr.MalformedAddress as error:

@@ -1,4 +1,4 @@
-"""What makes a task's connections asks of its proxy: which name an address stands for, and that it listens there."""
+"""Questions of a task's socket calls to its proxy: the name behind an address, and whether the proxy listens there."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from typing import Protocol
 
 
 class StandInPorts(Protocol):
-    """The proxy, as the doors see it."""
+    """The proxy, as the socket calls see it."""
 
     def name(self, address: str) -> str:
-        """The name a stand-in address is for, or the address; from any thread."""
+        """The name that an address stands in for, else the address; called from any thread."""
 
     def reach(self, address: str, port: int) -> bool:
         """Have the proxy listen at a port of an address of its own; false where it cannot. From any other thread."""
 
-    def lettered(self, asked: str) -> None:
-        """A datagram socket was connected to `host:port` of a stand-in: what is sent there is told at the end."""
+    def datagram_connected(self, asked: str) -> None:
+        """Note that a datagram socket was connected to `host:port` of a stand-in; its messages are told at the end."""
 
     def catch_up(self) -> None:
-        """Hear of every name that was given so far: one that a task dials was told of before it knew it."""
+        """Read every name the proxy has reported: a task may connect to a stand-in right after it was given."""
 
 
 class NoProxyYet:
-    """No proxy at all."""
+    """A stand-in for a proxy where there is none."""
 
     def name(self, address: str) -> str:
-        """The address."""
+        """The address itself."""
         return address
 
     def reach(self, address: str, port: int) -> bool:
-        """No."""
+        """Never: there is no proxy."""
         del address, port
         return False
 
-    def lettered(self, asked: str) -> None:
-        """Nothing comes of it."""
+    def datagram_connected(self, asked: str) -> None:
+        """Ignore it: there is no proxy."""
 
     def catch_up(self) -> None:
-        """There is nothing to hear."""
+        """Ignore it: there is no proxy."""

@@ -1,4 +1,4 @@
-"""EFFECT: where a caller's socket path leads: found as the caller would find it, and held."""
+"""EFFECT: the socket that a caller's path leads to, found as the caller would find it, and held by a descriptor."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from sandbox.linux.caller.path_walk import walk
 
 _OPEN = os.O_PATH | os.O_CLOEXEC
 _DIRECTORY = os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY
-# the task's own devices, shared memory included: nothing of the host's is below it
+# the task's own devices, shared memory included: nothing of the host's lies below
 _PRIVATE = "/dev"
 _TRIES = 4
 
 
 class SocketPath(NamedTuple):
-    """What a path led to.
+    """A file that a path led to.
 
     Attributes:
-        path: absolute, as the caller sees it, no link left.
-        descriptor: of just that file, opened with O_PATH.
-        socket: whether it is one.
+        path: absolute, as the caller sees it, with no link left.
+        descriptor: an O_PATH descriptor of just that file.
+        socket: whether the file is a socket.
     """
 
     path: str
@@ -32,7 +32,7 @@ class SocketPath(NamedTuple):
 
     @property
     def name(self) -> bytes:
-        """A path by which this very file is reached, from this process."""
+        """A path by which this process reaches this very file (proc(5), /proc/pid/fd)."""
         return b"/proc/self/fd/%d" % self.descriptor
 
 
@@ -40,7 +40,7 @@ def reach(thread: int, path: bytes) -> SocketPath:
     """Follow a path as the caller's own call would, from its root and its working directory.
 
     Raises:
-        OSError: what the caller is to be answered.
+        OSError: the caller is to be answered with it.
     """
     flags = _OPEN | (os.O_DIRECTORY if path.endswith(b"/") else 0)
     if path.startswith(b"/"):
@@ -77,7 +77,7 @@ def _from_root(thread: int, path: bytes, flags: int) -> int:
                     raise
                 if error.errno not in (errno.EAGAIN, errno.ENOENT, errno.ELOOP, errno.EXDEV):
                     raise
-                # links of /proc lead where they do for whoever follows them, which must not be this process
+                # a magic link of /proc leads where it leads for its reader: the caller is to be that, not this process
                 path = os.fsencode(walk(thread, os.fsdecode(path), follows=True))
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     finally:
@@ -85,18 +85,18 @@ def _from_root(thread: int, path: bytes, flags: int) -> int:
 
 
 def own(path: str, places: tuple[str, ...]) -> bool:
-    """Whether sockets at a canonical path are the task's own: in one of its places, or among its devices."""
+    """Whether sockets at a canonical path are the task's own: in one of `places`, or among its devices."""
     return any(path == place or path.startswith(place.rstrip("/") + "/") for place in (*places, _PRIVATE))
 
 
 def on_host(thread: int, path: str) -> str:
-    """The path on the host of what a caller named and does not see."""
+    """The path on the host of a name that is hidden from the caller."""
     base = os.readlink(f"/proc/{thread}/cwd") if not path.startswith("/") else "/"
     return walk(thread, path, base=base, follows=True)
 
 
 def is_socket(path: str) -> bool:
-    """Whether the host has a socket there; nothing of the host's is in the task's own places."""
+    """Whether the host has a socket there; nothing in the task's own places is the host's."""
     try:
         return not path.startswith(_PRIVATE + "/") and stat.S_ISSOCK(os.lstat(path).st_mode)
     except OSError:

@@ -1,1 +1,1 @@
-"""What runs inside the namespaces of a task before its command does."""
+"""Steps inside the namespaces of a task before its command runs, and processes that stay there."""

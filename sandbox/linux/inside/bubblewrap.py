@@ -1,7 +1,7 @@
-"""EFFECT: bubblewrap as an anchor: it makes every namespace but the pid one and waits at a gate.
+"""EFFECT: bubblewrap, which makes every namespace of a sandbox but the pid one and then waits at a gate.
 
-The anchor's processes carry no filter, so they stay out of the task's pid namespace, and they are gone before the
-command starts: the namespaces live on in process 1.
+bubblewrap's processes carry no filter. They therefore stay out of the task's pid namespace, and they end before the
+command starts: process 1 keeps the namespaces.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 _GATE = 9
 _INFO = 8
 _GATE_SCRIPT = f"echo >&{_GATE}; read _ <&{_GATE}"
-# helpers never run with a task's environment
+# a task's environment reaches no helper
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 _SETUP_SECONDS = 30.0
-# what bubblewrap changes for its user namespace alone
+# the setting that bubblewrap changes for its own user namespace (--disable-userns)
 _OWN_SETTING = "/proc/sys/user/max_user_namespaces"
 
 
 def bwrap_argv(base: Base) -> tuple[str, ...]:
-    """The anchor's command line, the same for every task of a base: what differs is mounted by the joiner.
+    """The command line of bubblewrap, the same for every task of a base; the joiner mounts what differs.
 
-    The root is bound writable here and made read-only by the joiner in one call, since a writable grant is a copy
-    of it; no process but the gate's shell, which runs no text of a task, exists before that.
+    The root is bound writable here, since a writable grant is a copy of it. The joiner makes it read-only in one call.
+    Before that no process is inside but the gate's shell, which runs no text of a task.
     """
     return (
         base.bwrap,
         "--unshare-user",
-        # it is a setting of the kernel's, changed through a /proc that may be changed
+        # --disable-userns changes a setting of the kernel's, through a /proc that may be changed
         *(() if base.nested else ("--disable-userns",)),
         "--unshare-net",
         "--unshare-ipc",
@@ -65,10 +65,10 @@ def bwrap_argv(base: Base) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Bubblewrap:
-    """A waiting anchor.
+    """A bubblewrap that waits at its gate.
 
     Attributes:
-        pid: bubblewrap's own process, a child of the caller.
+        pid: bubblewrap's own process, a child of this one.
         inside: a process in the new namespaces, as the host numbers it.
     """
 
@@ -77,16 +77,16 @@ class Bubblewrap:
     gate: socket.socket
 
     def release(self) -> None:
-        """Open the gate: the anchor's processes end."""
+        """Open the gate, so that bubblewrap's processes end."""
         self.gate.close()
 
 
 @dataclass(slots=True)
 class StartingBubblewrap:
-    """A bubblewrap that builds an anchor.
+    """A bubblewrap that makes namespaces and mounts.
 
     Attributes:
-        pid: its process, a child of the caller.
+        pid: bubblewrap's own process, a child of this one.
     """
 
     pid: int
@@ -95,7 +95,7 @@ class StartingBubblewrap:
     _errors: int
 
     def close(self) -> None:
-        """Let go of it, in a fork."""
+        """Close its descriptors, in a fork that is not to hold them."""
         self._gate.close()
         os.close(self._info)
         os.close(self._errors)
@@ -104,8 +104,8 @@ class StartingBubblewrap:
         """Wait until its mounts stand.
 
         Raises:
-            Masked: `/proc` is hidden in part, and the base does not do without another.
-            NotStarted: it said why it could not.
+            Masked: `/proc` is partly hidden, and the base asks for a new one.
+            NotStarted: bubblewrap ended, with its reason.
         """
         try:
             inside = _until_gate(self._gate, self._info, self._errors)
@@ -119,16 +119,16 @@ class StartingBubblewrap:
 
 
 def start(base: Base) -> StartingBubblewrap:
-    """Start an anchor.
+    """Start bubblewrap.
 
     Raises:
-        NotStarted: bubblewrap is missing.
+        NotStarted: bubblewrap cannot be executed.
     """
     gate, gate_inside = socket.socketpair()
     info_read, info_write = os.pipe()
     errors_read, errors_write = os.pipe()
     null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
-    # dup2 onto itself would keep close-on-exec, and a later dup2 could overwrite a descriptor still needed
+    # dup2(2) onto itself keeps close-on-exec, and a later dup2 could overwrite a descriptor that is still needed
     high = [_raised(fd) for fd in (gate_inside.detach(), info_write, errors_write, null)]
     try:
         pid = os.posix_spawn(
@@ -158,7 +158,7 @@ def start(base: Base) -> StartingBubblewrap:
 
 
 def _raised(fd: int) -> int:
-    """The descriptor moved above every number the anchor uses, close-on-exec."""
+    """The descriptor moved above every number that bubblewrap uses, close-on-exec."""
     import fcntl
 
     moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 16)
@@ -189,7 +189,7 @@ def _until_gate(gate: socket.socket, info: int, errors: int) -> int:
                     said += data
             else:
                 poll.unregister(fd)
-        # the description comes in several writes
+        # bubblewrap writes its description in several pieces
         if spoke and description.rstrip().endswith(b"}"):
             return int(json.loads(description)["child-pid"])
 

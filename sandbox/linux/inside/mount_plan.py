@@ -1,10 +1,10 @@
-"""EFFECT: enters the anchor's namespaces, makes the pid namespace and mounts the plan.
+"""EFFECT: the entry into bubblewrap's namespaces, a pid namespace, and the mounts of the plan.
 
 Invariants:
-1. Every source is opened with no link followed and nothing above it: a link planted after planning moves nothing.
+1. Every source is opened without following a link, from its own path down: a link planted after planning moves nothing.
 2. Sources are taken from the host's own tree, never from below a mount of this plan.
-3. Whatever is not granted is read-only before the first writable grant is attached.
-4. A mount the host makes later does not arrive inside: it would come as the host made it, writable.
+3. A path that is not granted is read-only before the first writable grant is attached.
+4. A mount that the host makes later does not arrive inside, where it would be as writable as on the host.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ from sandbox.planning.operations import Absent, Bind, Cover, Empty, Fresh, Link,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# on the anchor's own /dev, a file system of the sandbox alone: a place to mount without touching the host
+# directories on the sandbox's own /dev: a mount there touches nothing of the host's
 _NEST = "/dev/.vx"
 _TOP = "/dev/.vx-root"
 _NOWHERE = "/dev/.vx-nowhere"
 _NOTHING = -1
 _NEVER_READ_ONLY = ("/", "/dev")
-# of the descriptors a process may have, kept for everything but copies
+# descriptors kept for other things than copies of mounts
 _SPARE_DESCRIPTORS = 128
 
 
 class Vanished(OSError):
-    """A source changed between planning and mounting; a second attempt may succeed."""
+    """A source that changed between planning and mounting; a second attempt may succeed."""
 
 
-def enter(anchor: int, *, fuse: bool) -> tuple[int, int | OSError]:
-    """Enter every namespace of the process `anchor` but its inner user namespace; make a pid namespace.
+def enter(inside: int, *, fuse: bool) -> tuple[int, int | OSError]:
+    """Enter every namespace of a process but its inner user namespace, and make a pid namespace.
 
     Args:
-        anchor: a process of the anchor, as the host numbers it.
+        inside: a process of bubblewrap's, as the host numbers it.
         fuse: whether to open `/dev/fuse` on the way.
 
     Returns:
-        The descriptor of the inner user namespace, and that of `/dev/fuse` or why there is none.
+        The descriptor of the inner user namespace, and that of `/dev/fuse` or why it cannot be opened.
     """
     descriptors = {
-        name: os.open(f"/proc/{anchor}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        name: os.open(f"/proc/{inside}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
         for name in ("net", "ipc", "uts", "cgroup", "mnt")
     }
-    inner = os.open(f"/proc/{anchor}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+    inner = os.open(f"/proc/{inside}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
     outer = kernel_calls.owning_user_namespace(descriptors["mnt"])
     kernel_calls.setns(outer, "user")
     device: int | OSError = OSError("not asked for")
     if fuse:
         try:
-            # after the user namespace: the mount wants a descriptor opened in its own
+            # a FUSE mount needs a device opened in its own user namespace (fs/fuse/inode.c, fuse_fill_super)
             device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
             device = error
@@ -75,8 +75,8 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
 
     Args:
         operations: parents before children.
-        nest: makes the detached file system that holds everything a cover shows (a mask or a tmpfs), its tree
-            being the absolute names of the plan; called once the root is read-only.
+        nest: called once the root is read-only; makes the detached file system that holds everything a cover shows,
+            a mask or a tmpfs, under the plan's absolute paths.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -88,23 +88,23 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
             sources.keep(op.path)
     writable = {op.path: sources.clone(op) for op in operations if isinstance(op, Bind) and op.writable}
     kernel_calls.set_mount_attributes(kernel_calls.AT_FDCWD, "/", add=kernel_calls.MOUNT_ATTR_RDONLY)
-    # device nodes, /dev/shm and /dev/pts are the sandbox's own
+    # device nodes, /dev/shm and /dev/pts belong to the sandbox alone
     kernel_calls.set_mount_attributes(kernel_calls.AT_FDCWD, "/dev", remove=kernel_calls.MOUNT_ATTR_RDONLY)
     if not os.statvfs("/").f_flag & os.ST_RDONLY:
         raise OSError("the root did not become read-only")
-    # a cover of the root is a root of its own; below the old one it is finished, then takes its place
+    # a cover of the root is a root of its own: it is finished below the old root, then takes its place
     top = _TOP if any(isinstance(op, Cover) and op.path == "/" for op in operations) else ""
-    # process 1 has mounted its own over the old /proc
+    # process 1 has mounted a /proc of its own over the old one
     fresh = {
         op.path: kernel_calls.clone_tree(kernel_calls.AT_FDCWD, op.path) for op in operations if isinstance(op, Fresh)
     }
     os.mkdir(_NEST, 0o755)
-    # what needs the mask comes after, so that whoever answers it can get ready meanwhile
+    # mounts that need the mask come after these, so that its server gets ready meanwhile
     readable = _Readable(operations, sources, top)
     kernel_calls.attach_mount_at(nest(), _NEST)
     shown = os.open(_NEST, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
     if top:
-        # a copy: below the nest itself nothing may be mounted, or what is taken from there would be that
+        # the new root is a copy: a mount below the nest itself would be found by whatever is taken from the nest later
         os.mkdir(top, 0o755)
         _attach(kernel_calls.clone_tree(shown, "."), top)
     _place_all(operations, shown, sources, writable | fresh, readable)
@@ -119,10 +119,10 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
 
 
 def rehearse(*, idle: Callable[[], bool] = lambda: True) -> None:
-    """Go through the motions of a plan, with no mount to make: to take one away again the kernel makes one wait.
+    """Run the code of `mount_plan` without making a mount, since the kernel takes time to take one away again.
 
     Args:
-        idle: whether there is nothing better to do yet.
+        idle: whether this process has nothing better to do yet.
     """
     origin = Origin(reason="rehearsed")
     file = Bind(path="/etc/passwd", origin=origin, directory=False)
@@ -132,14 +132,14 @@ def rehearse(*, idle: Callable[[], bool] = lambda: True) -> None:
     readable = _Readable((), sources, _NOWHERE)
     for motion in (
         lambda: warm_dcache.learn(seals, root),
-        # it insists on what is read-only, and nothing is yet
+        # this check fails here, since nothing is read-only yet
         lambda: readable.attach(file),
         lambda: kernel_calls.clone_name(_NOTHING, "name", recursive=True),
         lambda: kernel_calls.attach_mount_in(_NOTHING, root, "name"),
         lambda: kernel_calls.set_mount_attributes(_NOTHING, "", add=kernel_calls.MOUNT_ATTR_RDONLY),
         lambda: _lay_over(seals[0], _NOTHING, _NOWHERE),
     ):
-        with contextlib.suppress(OSError):  # there is nothing it could be done to
+        with contextlib.suppress(OSError):  # each has nothing to act on
             if idle():
                 motion()
     readable.close()
@@ -153,14 +153,14 @@ def _place_all(
 
     Args:
         operations: parents before children.
-        shown: the mount that holds what covers show.
-        sources: for binds that are not in `taken`, which are attached read-only.
-        taken: mounts by path that were copied while they could be written.
-        readable: what is bound read-only, which it attaches where the new root is.
+        shown: the mount whose tree covers show.
+        sources: the host's tree, for read-only binds that were not copied before.
+        taken: copies of mounts by path, made while they could be written.
+        readable: the read-only binds, which it attaches below the new root.
     """
     warm_dcache.learn(operations, shown)
     top = readable.top
-    # a copy of a directory takes along what lies over it: a cover that a bind hides whole would hide the bind instead
+    # a copied directory brings its covers along: a cover that a bind hides whole would hide the bind instead
     whole = {op.path for op in operations if isinstance(op, Bind)}
     for op in operations:
         if isinstance(op, Cover) and op.path not in whole:
@@ -190,21 +190,22 @@ def _read_only(op: Bind, sources: _Sources) -> int:
 
 
 def _forgive(op: Bind, error: Vanished) -> None:
-    """In a busy directory names come and go: the place of one that nobody asked for by name stays empty."""
+    """Leave the place of a vanished name empty, unless a grant names it: in a busy directory names come and go."""
     if op.origin.field:
         raise error
 
 
 class _Readable:
-    """What is bound read-only: of files there may be thousands, so what they share is done once a directory.
+    """The read-only binds of a plan.
 
-    A copy of a read-only mount is read-only, so these need no attributes of their own; what lies in /dev does. They are
-    copied before anything is attached, as long as there are descriptors.
+    Files among them may be thousands, so work that files of a directory share is done once. A copy of a read-only
+    mount is read-only, so none needs attributes of its own but those in /dev. Copies are made before anything is
+    attached, for as many binds as there are descriptors.
 
     Args:
         operations: the plan.
-        sources: everything there being read-only but /dev.
-        top: where the new root is, empty for the present one.
+        sources: the host's tree, in which everything is read-only but /dev.
+        top: the path of the new root, empty for the present one.
     """
 
     def __init__(self, operations: tuple[Operation, ...], sources: _Sources, top: str) -> None:
@@ -213,7 +214,7 @@ class _Readable:
         self._source = _Directory()
         self._target = _Directory()
         held = [op for op in operations if isinstance(op, Bind) and self.holds(op)]
-        # beyond the descriptors only files can wait: a copy of a directory takes along what lies over it
+        # beyond the descriptors only files can be copied late: a copied directory brings its covers along
         held.sort(key=lambda op: not op.directory)
         room = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _SPARE_DESCRIPTORS
         self._copies = {op.path: self._copy(op) for op in held[: max(0, room)]}
@@ -223,10 +224,10 @@ class _Readable:
         return not (op.writable or op.path in _NEVER_READ_ONLY or op.path.startswith("/dev/"))
 
     def attach(self, op: Bind) -> None:
-        """Put it in place.
+        """Attach a bind.
 
         Raises:
-            Vanished: it is not there as it was planned, and a grant names it.
+            Vanished: its source is not as it was planned, and a grant names it.
         """
         tree = self._copies.pop(op.path) if op.path in self._copies else self._copy(op)
         if tree < 0:
@@ -269,7 +270,7 @@ class _Readable:
 
 
 class _Directory:
-    """The directory last worked in, open."""
+    """The directory that was worked in last, held open."""
 
     def __init__(self) -> None:
         self.path: str | None = None
@@ -289,7 +290,7 @@ def _lay_over(op: Empty | Seal | Absent, shown: int, top: str) -> None:
     try:
         _attach(kernel_calls.clone_tree(shown, op.path.lstrip("/")), top + op.path)
     except FileNotFoundError as error:
-        # gone meanwhile: there is nothing to lay it over
+        # a name that is gone meanwhile needs no cover
         if not isinstance(op, Absent):
             raise Vanished(error.errno, error.strerror, op.path) from error
     except NotADirectoryError as error:
@@ -341,7 +342,7 @@ class _Sources:
 
 
 def plain_cover(operations: tuple[Operation, ...]) -> int:
-    """A read-only tmpfs that shows what the mask would, where there is no mask; nothing asked of it is seen."""
+    """A read-only tmpfs that shows what the mask would show; nobody sees what is asked of it."""
     mount = kernel_calls.new_mount("tmpfs", {"mode": "0755", "size": "64m"})
     made: set[str] = {""}
     for op in operations:
@@ -371,13 +372,13 @@ def _directory(mount: int, relative: str, made: set[str]) -> None:
 
 
 def mask_mount(device: int) -> int:
-    """A detached FUSE mount over an opened `/dev/fuse`; whoever reads the device answers."""
+    """A detached FUSE mount; the reader of `device`, an opened `/dev/fuse`, answers it."""
     return kernel_calls.new_mount(
         "fuse",
         {
             "fd": str(device),
             "rootmode": "40000",
-            # as this user namespace numbers them
+            # ids are those of this user namespace
             "user_id": str(os.getuid()),
             "group_id": str(os.getgid()),
         },
@@ -385,5 +386,5 @@ def mask_mount(device: int) -> int:
 
 
 def send(link: socket.socket, word: bytes, *fds: int) -> None:
-    """One word to the warden, with descriptors."""
+    """Send one word to the warden, with descriptors."""
     socket.send_fds(link, [word], list(fds))

@@ -1,4 +1,4 @@
-"""EFFECT: what the joiner leaves in a task's network: the proxy's listeners, and a resolver that is one of them."""
+"""EFFECT: the proxy's listeners in a task's network, and the files that make the proxy the task's resolver."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 _BACKLOG = 1024
 _PLACE = "/dev/.vx-names"
 _FREEBIND4, _FREEBIND6 = 15, 78
-# with no domain of the host's tried after a name, only what was asked for is told
+# a search list of the root alone: the resolver appends no domain, so lookups are only of names the task wrote
 _RESOLVER = f"nameserver {LOOPBACK}\nsearch .\n"
 _HOSTS = f"{LOOPBACK} localhost {{}}\n{LOOPBACK6} localhost ip6-localhost ip6-loopback\n"
 _ORDINARY = re.compile(r"[A-Za-z0-9.-]+")
 
 
 def usual() -> list[socket.socket]:
-    """The listeners every task has, in the current network namespace.
+    """The listeners that every task has, in the current network namespace.
 
     Raises:
-        NotStarted: one cannot be opened.
+        NotStarted: a listener cannot be opened.
     """
     _introduce()
     where = [(socket.SOCK_STREAM, port) for port in (HTTP_PORT, SOCKS_PORT, DNS_PORT)]
@@ -43,30 +43,30 @@ def usual() -> list[socket.socket]:
 
 
 def literal(policy: Policy) -> list[socket.socket]:
-    """Listeners at the addresses a policy lists, which are the task's network's own from now on.
+    """Listeners at the addresses that a policy lists, which from now on belong to the task's network.
 
     Raises:
-        NotStarted: one cannot be opened.
+        NotStarted: a listener cannot be opened.
     """
     found: list[socket.socket] = []
-    # most lists hold names alone, and reading them takes a while
+    # most lists hold names alone, and to read them takes a while
     if not any(entry[0].isdigit() or entry.startswith("[") for entry in policy.allow):
         return found
     rules = HostRules(policy)
     for address in rules.addresses():
         try:
             interfaces.add_local_route(address, 128 if ":" in address else 32)
-        except OSError:  # no IPv6 here: through the proxy it is reached all the same
+        except OSError:  # no IPv6 here; the address is reached through the proxy
             continue
         found += [_listener(address, port, socket.SOCK_STREAM) for port in rules.ports(address)]
     return found
 
 
 def reached(policy: Policy) -> list[socket.socket]:
-    """Listeners at the host's loopback ports a policy lists, in the task's network.
+    """Listeners in the task's network at the host's loopback ports that a policy lists.
 
     Raises:
-        NotStarted: one is the proxy's own, or cannot be opened.
+        NotStarted: a port is the proxy's own, or cannot be opened.
     """
     found = []
     for port in policy.host_ports:
@@ -78,7 +78,7 @@ def reached(policy: Policy) -> list[socket.socket]:
 
 
 def at(places: Iterable[tuple[str, int]]) -> list[socket.socket]:
-    """Listeners at addresses and ports, those that can be opened."""
+    """Listeners at those of some addresses and ports that can be opened."""
     found = []
     for address, port in places:
         with contextlib.suppress(OSError):
@@ -87,14 +87,14 @@ def at(places: Iterable[tuple[str, int]]) -> list[socket.socket]:
 
 
 def name_resolver() -> dict[str, int]:
-    """Files to mount, by what they are to lie over, that have programs ask the proxy for names.
+    """Mounts that make programs ask the proxy for names, by the file each is to lie over.
 
-    Those the host itself lists are told as well.
+    Names of the host's own `/etc/hosts` are resolved by the proxy, too.
     """
     host = os.uname().nodename
     texts = {"/etc/resolv.conf": _RESOLVER, "/etc/hosts": _HOSTS.format(host if _ORDINARY.fullmatch(host) else "")}
     trees = {}
-    # on the anchor's own /dev: a file system of its own would have to be taken down again, which takes milliseconds
+    # files on the sandbox's own /dev: to take down a file system of their own would take milliseconds
     os.mkdir(_PLACE, 0o755)
     for path, text in texts.items():
         file = f"{_PLACE}/{os.path.basename(path)}"
@@ -107,18 +107,18 @@ def name_resolver() -> dict[str, int]:
 
 
 def resolve(trees: dict[str, int]) -> None:
-    """Put what `name_resolver` made in place; where there is no such file, programs ask this machine by themselves."""
+    """Mount the files of `name_resolver`; a machine without such a file asks its own loopback anyway (resolver(5))."""
     for path, tree in trees.items():
         if os.path.exists(path):
             kernel_calls.attach_mount_at(tree, os.path.realpath(path))
         os.close(tree)
-        # what has no name any more cannot be attached
+        # a mount of a file without a name cannot be attached
         os.unlink(f"{_PLACE}/{os.path.basename(path)}")
     os.rmdir(_PLACE)
 
 
 def _introduce() -> None:
-    """Give the loopback what programs look for before they ask for an address of either kind."""
+    """Give loopback an address of each family, which programs look for before they ask for one (AI_ADDRCONFIG)."""
     try:
         interfaces.add_loopback_address(FIRST4, 32)
     except OSError as error:

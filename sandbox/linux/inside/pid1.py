@@ -1,8 +1,8 @@
-"""EFFECT: process 1 of a task's pid namespace: disarms itself, installs the filter, runs the command and reaps.
+"""EFFECT: process 1 of a task's pid namespace: it gives up its rights, installs the filter, runs and reaps the command.
 
-Invariant: nothing unfiltered and nothing with a capability ever runs in the task's pid namespace once the command
-does. Everything this process needs is imported before it is forked: an import after the mounts could not find its
-file, or would be taken for the task's.
+Invariant: once the command runs, no process in the task's pid namespace is without a filter or has a capability. All
+that process 1 needs is imported before it is forked: an import after the mounts would not find its file, or would find
+a file of the task's.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     from sandbox.linux.messages import Spec
 
-#: How process 1 ends: a wait status (or -1) and an errno of execve (or 0).
+#: The end of the command: a wait status (or -1), and an errno of execve (or 0).
 OUTCOME = struct.Struct("<ii")
-#: What it and everything it waited for used: seconds of processor time, and a peak in KiB.
+#: The usage of process 1 and of everything it waited for: seconds of processor time, and the peak in KiB.
 USAGE = struct.Struct("<dq")
 
 _SETUP_FAILED = 125
 _FIRST_FREE = 3
-# what Python or this engine handles or ignores, and a command expects at its default
+# signals that Python or this engine handles or ignores, and whose default a command expects
 _CHANGED_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGINT, signal.SIGTERM)
 
 
@@ -51,19 +51,19 @@ def run(
     """Become process 1 and never return.
 
     Args:
-        spec: what to run, where, with which environment.
-        inner: a descriptor of the user namespace the command belongs in.
-        program: the filter.
-        link: to the warden.
+        spec: the command, its directory and its environment.
+        inner: a descriptor of the user namespace that the command belongs in.
+        program: the task's filter.
+        link: a socket to the warden.
         listener: whether the filter stops calls for the warden.
-        masked: whether a mask stands, for the warden's report.
+        masked: whether a mask stands; the warden is told.
         stops: the filter that stops calls for a tracer, empty where there is none.
-        limits: the executor's own limits on open files, soft and hard.
-        unmounted: why there is no `/proc` of this pid namespace, where there is none.
-        proc: the `/proc` that is there as it was before the plan, for a task that gets none of its own.
+        limits: the executor's own soft and hard limit on open files.
+        unmounted: the error by which this pid namespace has no `/proc`, `None` where it has one.
+        proc: a mount of the old `/proc` as it was before the plan, for a task that gets no new one.
     """
     try:
-        # a namespace's first process is spared every signal it has no handler for, its own children's KILL included
+        # a signal without a handler never reaches process 1, not even SIGKILL from inside (pid_namespaces(7))
         for number in _CHANGED_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         if proc is None:
@@ -71,7 +71,7 @@ def run(
         else:
             _keep_proc()
         if not _enter_user(inner) and proc is not None:
-            # where processes outside are in sight, the one that owns the mounts is not to be the task's own
+            # a task that sees processes outside is not to own the mounts: another user namespace does
             kernel_calls.enter_new_user_namespace(proc)
         os.setsid()
         os.chdir(spec.cwd)
@@ -86,7 +86,7 @@ def run(
         _hand_over(link, word, listener=listener)
         _close_all_but(link.fileno())
         status = _command(spec, link, stops)
-    except BaseException as error:  # noqa: BLE001  whatever it is, the warden must hear of it
+    except BaseException as error:  # noqa: BLE001  the warden must hear of any error
         _tell(link, b"failed " + reason(error))
         os._exit(_SETUP_FAILED)
     _tell(link, b"ended " + OUTCOME.pack(*status))
@@ -95,19 +95,19 @@ def run(
 
 
 def _end_rest(link: socket.socket) -> None:
-    """End what the command left running, wait for it, and tell what all of it used.
+    """Kill what the command left running, wait for it, and tell the usage of all.
 
-    The kernel counts the time and memory of nothing that is not waited for. The warden need not wait for this process,
-    whose own end takes long: its memory is an interpreter's.
+    The kernel adds the usage of a process only to one that waits for it (getrusage(2)). The warden does not wait for
+    this process's own end, which takes long: its memory is a whole interpreter's.
     """
-    if os.getpid() != 1:  # it would be everybody's end
+    if os.getpid() != 1:  # kill(-1) would then reach every process of the user
         return
-    with contextlib.suppress(OSError):  # there is nothing left
+    with contextlib.suppress(OSError):  # nothing is left
         os.kill(-1, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
-    # who reads the command's streams reads them to their end
+    # the streams are closed, so that their readers see the end
     os.closerange(0, _FIRST_FREE)
     own, rest = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = own.ru_utime + own.ru_stime + rest.ru_utime + rest.ru_stime
@@ -115,10 +115,10 @@ def _end_rest(link: socket.socket) -> None:
 
 
 def _keep_proc() -> None:
-    """Stay with the `/proc` that is there, of which nothing may be writable.
+    """Keep the `/proc` that is there, and insist that nothing in it is writable.
 
-    What is another process's is closed by the user namespace, and by nothing else: the kernel lets a task look only
-    at what is of its own.
+    Other processes' entries are closed by the user namespace alone: the kernel lets a task read only entries of its
+    own namespace's processes (ptrace(2), PTRACE_MODE_READ).
     """
     with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
         for line in mounts:
@@ -128,14 +128,14 @@ def _keep_proc() -> None:
 
 
 class ProcMasked(OSError):
-    """A new `/proc` would show what something hides in the one there is."""
+    """A refusal to mount a new `/proc`, which would show what mounts hide in the present one (mount_too_revealing)."""
 
 
 def mount_proc() -> None:
-    """A `/proc` of this pid namespace over the one there is, ahead of any task: what comes later makes it read-only.
+    """Mount a `/proc` of this pid namespace over the present one, and make its settings read-only.
 
     Raises:
-        Hidden: the kernel refuses it.
+        ProcMasked: the kernel refuses the mount.
     """
     try:
         kernel_calls.mount_proc()
@@ -145,9 +145,9 @@ def mount_proc() -> None:
 
 
 def _open_proc(link: socket.socket, unmounted: OSError | None) -> None:
-    """Let processes be written to through `/proc`; its settings stay as they were closed."""
+    """Let processes be written to through `/proc`, whose settings stay read-only."""
     if isinstance(unmounted, ProcMasked):
-        _tell(link, b"masked " + reason(unmounted))
+        _tell(link, b"no-proc " + reason(unmounted))
         os._exit(_SETUP_FAILED)
     if unmounted is not None:
         raise unmounted
@@ -157,9 +157,10 @@ def _open_proc(link: socket.socket, unmounted: OSError | None) -> None:
 
 
 def _close_settings() -> None:
-    """Make all of `/proc` that is not about a process read-only.
+    """Make every entry of `/proc` read-only that is not about a process.
 
-    The kernel lets user 0 change its settings with no capability at all, and root's tasks are user 0.
+    The kernel lets user 0 change settings without any capability (fs/proc/proc_sysctl.c, test_perm), and a task of
+    root's is user 0.
     """
     with os.scandir("/proc") as entries:
         found = [
@@ -189,7 +190,7 @@ def _close_settings() -> None:
 
 
 def reason(error: BaseException) -> bytes:
-    """What the warden is told of an error."""
+    """The words in which the warden is told of an error."""
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}".encode("utf-8", "surrogateescape")
     return str(error).encode("utf-8", "surrogateescape") or type(error).__name__.encode()
@@ -203,7 +204,7 @@ def _tell(link: socket.socket, word: bytes) -> None:
 
 
 def _enter_user(inner: int) -> bool:
-    """Whether there is a second user namespace; bwrap makes none where the first has the caller's own number."""
+    """Enter the second user namespace; false where bubblewrap made none, as for the caller's own number."""
     try:
         kernel_calls.setns(inner, "user")
     except OSError as error:
@@ -214,7 +215,7 @@ def _enter_user(inner: int) -> bool:
 
 
 def _wait_for_warden(link: socket.socket) -> None:
-    """The parent is the warden only once the joiner is gone, and the death signal names the parent of that moment."""
+    """Wait until the joiner is gone: only then is the warden the parent, whose death the death signal follows."""
     if link.recv(16) != b"go":
         os._exit(_SETUP_FAILED)
     kernel_calls.die_with_parent(signal.SIGKILL)
@@ -225,9 +226,10 @@ def _wait_for_warden(link: socket.socket) -> None:
 
 
 def _hand_over(link: socket.socket, word: bytes, *, listener: bool) -> None:
-    """Have the warden hold the listener before the first call that stops at it, as sending a descriptor would.
+    """Tell the warden that this process is ready, and wait until it holds the listener.
 
-    It takes it itself, for which this process has to let it; nothing else is in this pid namespace yet.
+    The warden copies the descriptor itself, so this process must let it (pidfd_getfd(2)). A send of it would stop at
+    the filter already. No other process is in this pid namespace yet.
     """
     if listener:
         kernel_calls.permit_attaching()
@@ -241,10 +243,10 @@ def _filter(program: bytes, link: socket.socket, *, listener: bool) -> int:
     try:
         return kernel_calls.install_filter(program, listener=listener)
     except OSError as error:
-        # another listener above this one, or a kernel without the flags
+        # EBUSY: another filter has a listener; EINVAL, ENOSYS: the kernel lacks the flags (seccomp(2))
         if not listener or error.errno not in (errno.EBUSY, errno.EINVAL, errno.ENOSYS):
             raise
-        _tell(link, b"unheard " + reason(error))
+        _tell(link, b"no-listener " + reason(error))
         os._exit(_SETUP_FAILED)
 
 
@@ -260,7 +262,7 @@ def _lead_session(spec: Spec) -> None:
 
 
 def _command(spec: Spec, link: socket.socket, stops: bytes) -> tuple[int, int]:
-    """Fork the command, reap until it has ended, return its wait status."""
+    """Fork the command, reap until it has ended, return its wait status and its errno of execve."""
     report, report_inside = os.pipe()
     child = os.fork()
     if child == 0:
@@ -272,18 +274,18 @@ def _command(spec: Spec, link: socket.socket, stops: bytes) -> tuple[int, int]:
             # the kernel tells the warden the sender's number on the host
             link.send(b"forked")
             if stops:
-                # a tracer that comes in the middle of a call takes its end for the beginning of the next
+                # strace that attaches in the middle of a call takes the call's end for the beginning of the next
                 os.kill(os.getpid(), signal.SIGSTOP)
-            # the executor hears of the start before anything of the command can be heard
+            # the executor is told of the start before the command can do anything
             if link.recv(16) != b"run":
                 os._exit(_SETUP_FAILED)
             link.close()
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
-            # its execve may wait at the listener, and a warden without privilege has to read it there
+            # execve may wait at the listener, where a warden without privilege has to read this process
             kernel_calls.permit_attaching()
             if stops:
                 kernel_calls.install_filter(stops, listener=False)
-            os.execve(spec.command[0], list(spec.command), spec.environment)  # noqa: S606  the task itself
+            os.execve(spec.command[0], list(spec.command), spec.environment)  # noqa: S606  the task's command
         except OSError as error:
             os.write(report_inside, struct.pack("<i", error.errno or 1))
         except BaseException:  # noqa: BLE001  a forked child must never run its parent's code

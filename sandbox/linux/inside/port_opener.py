@@ -1,6 +1,6 @@
-"""EFFECT: the one process that stays in a task's network: it opens listeners there for the proxy, and nothing else.
+"""EFFECT: the process that stays in a task's network to open sockets there for the proxy.
 
-It lives in the host's other namespaces, out of the task's sight, and ends with the proxy.
+All its other namespaces are the host's, out of the task's sight. It ends with the proxy.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import NoReturn
 from sandbox.linux.inside import network_listeners
 from sandbox.linux.kernel import kernel_calls
 
-#: Places asked for in one word, so that the descriptors fit into one, too.
+#: The most places asked for in one word, so that their descriptors fit into one answer.
 BATCH = 100
 _WORD = 1 << 16
-# as the kernel counts them for each of the two protocols, `NoPorts` being the second figure of the first one's line
+# counters of each protocol; `NoPorts` is the second number in the line of `Udp:` (/proc/net/snmp, proc(5))
 _NOBODY = re.compile(r"^(?:Udp: \d+ |Udp6NoPorts\s+)(\d+)", re.MULTILINE)
 
 
 def start(network: int, *others: socket.socket) -> socket.socket:
-    """Fork it, and say where it is asked; it keeps none of `others`.
+    """Fork the opener, and return the socket to ask it through.
 
     Args:
         network: a descriptor of the task's network namespace.
-        others: sockets of the proxy's alone.
+        others: sockets of the proxy's, which the opener closes.
 
     Raises:
         OSError: no process can be started.
@@ -40,7 +40,7 @@ def start(network: int, *others: socket.socket) -> socket.socket:
             ours.close()
             for one in others:
                 one.close()
-            _live(network, theirs)
+            _serve(network, theirs)
         finally:
             os._exit(1)
     theirs.close()
@@ -51,7 +51,7 @@ def start(network: int, *others: socket.socket) -> socket.socket:
 
 
 def ask(opener: socket.socket, places: list[tuple[str, int]]) -> list[socket.socket]:
-    """Listeners at addresses and ports of the task's network, those that can be opened.
+    """Listeners at those of some addresses and ports of the task's network that can be opened.
 
     Raises:
         OSError: the opener is gone.
@@ -69,10 +69,10 @@ def ask(opener: socket.socket, places: list[tuple[str, int]]) -> list[socket.soc
 
 
 def sock(opener: socket.socket, family: int) -> socket.socket:
-    """A stream socket of the task's network, connected to nothing yet.
+    """A stream socket of the task's network that is connected to nothing yet.
 
     Raises:
-        OSError: the opener is gone, or cannot.
+        OSError: the opener is gone, or cannot make one.
     """
     opener.send(pickle.dumps(family))
     word, fds, _, _ = socket.recv_fds(opener, 16, 1)
@@ -82,8 +82,8 @@ def sock(opener: socket.socket, family: int) -> socket.socket:
     return socket.socket(fileno=fds[0])
 
 
-def unheard(opener: socket.socket) -> int:
-    """How many datagrams of the task's network had nobody to take them.
+def unreceived_datagrams(opener: socket.socket) -> int:
+    """The number of datagrams in the task's network that no socket took.
 
     Raises:
         OSError: the opener is gone.
@@ -92,14 +92,14 @@ def unheard(opener: socket.socket) -> int:
     return int(opener.recv(_WORD) or 0)
 
 
-def _live(network: int, link: socket.socket) -> NoReturn:
+def _serve(network: int, link: socket.socket) -> NoReturn:
     try:
         owner = fcntl.ioctl(network, kernel_calls.NS_GET_USERNS)
         kernel_calls.setns(owner, "user")
         kernel_calls.setns(network, "net")
         os.close(owner)
         os.close(network)
-        # only now: a process that gains capabilities forgets it
+        # the death signal is set last: a process that gains capabilities loses it (PR_SET_PDEATHSIG in prctl(2))
         kernel_calls.die_with_parent(signal.SIGKILL)
     except OSError as error:
         link.send(str(error).encode())
@@ -108,7 +108,7 @@ def _live(network: int, link: socket.socket) -> NoReturn:
     while word := link.recv(_WORD):
         wanted: list[tuple[str, int]] | int | None = pickle.loads(word)  # noqa: S301  the proxy is of this program
         if wanted is None:
-            link.send(b"%d" % _unheard())
+            link.send(b"%d" % _unreceived())
             continue
         opened = _sockets(wanted) if isinstance(wanted, int) else network_listeners.at(wanted)
         socket.send_fds(link, [b"opened"], [one.fileno() for one in opened])
@@ -117,10 +117,10 @@ def _live(network: int, link: socket.socket) -> NoReturn:
     os._exit(0)
 
 
-def _unheard() -> int:
+def _unreceived() -> int:
     found = 0
     for name in ("snmp", "snmp6"):
-        # a machine without IPv6 counts nothing of it
+        # a machine without IPv6 has no second counter
         with contextlib.suppress(OSError), open(f"/proc/self/net/{name}", encoding="ascii") as file:
             found += sum(map(int, _NOBODY.findall(file.read())))
     return found

@@ -1,6 +1,6 @@
-"""EFFECT: the terminal of a task that was granted one: made in the task's own `/dev/pts`, its other end sent out.
+"""EFFECT: the terminal of a task that was granted one, made in the task's own `/dev/pts` and sent to the executor.
 
-So the task finds its terminal under the name the kernel tells (`tty`, `ttyname`), and none of the host's terminals.
+The task therefore finds its terminal under the name the kernel tells (ttyname(3)), and no terminal of the host's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sandbox.terminal import terminal_modes
 if TYPE_CHECKING:
     from sandbox.linux.messages import Screen
 
-# what the executor is sent: the other end, and the task's own
+# descriptors that the executor gets: the terminal's master end and its slave end
 _ENDS = 2
 _WORD = b"terminal"
 _SECONDS = 30.0
@@ -32,7 +32,7 @@ def make(screen: Screen, line: int) -> list[int]:
     """Make the terminal in the current mount namespace.
 
     Args:
-        screen: its size, and how it behaves.
+        screen: the terminal's size and modes.
         line: a socket to the executor, which gets both ends.
 
     Returns:
@@ -50,10 +50,10 @@ def make(screen: Screen, line: int) -> list[int]:
 
 
 def received(line: socket.socket) -> tuple[int, int]:
-    """Both ends of the terminal, in the executor.
+    """The terminal's master end and slave end, as the executor receives them.
 
     Raises:
-        OSError: they did not arrive.
+        OSError: the ends did not arrive.
     """
     line.settimeout(_SECONDS)
     word, fds, _, _ = socket.recv_fds(line, 16, _ENDS)
@@ -66,5 +66,5 @@ def received(line: socket.socket) -> tuple[int, int]:
 
 
 def become_controlling() -> None:
-    """Have standard input be the terminal of this session, which has none."""
+    """Make standard input the terminal of this session, which has none (TIOCSCTTY, ioctl_tty(2))."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)

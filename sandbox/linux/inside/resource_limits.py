@@ -1,6 +1,6 @@
-"""EFFECT: what a task may take of the machine, so that one that takes without end leaves the rest standing.
+"""EFFECT: limits on what a task takes of the machine, so that a task without bounds leaves the rest standing.
 
-No config says any of it: half of what there is, for one task, is more than any needs.
+No config names them: half of the machine is more than any task needs.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ _OWN = "/proc/self/oom_score_adj"
 _WORD = 16
 _NUMBERS = "/proc/vmstat"
 _ENDED = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
-# of a thousand: before the kernel ends anything else for want of memory, that has to hold half of all there is
-# more than a process of the task
+# a score of 1000 stands for all memory (oom_score_adj in proc(5)): the kernel kills a process of the task first, unless
+# another process holds half of the memory more
 _SOONER = 500
 _SOONEST = 1000
-# from here on the limit counts the processes of one user namespace, which are the task's own
+# the version from which RLIMIT_NPROC counts the processes of one user namespace, here the task's own (kernel/ucount.c)
 _COUNTED_APART = (5, 14)
 
 
-def go_first() -> None:
-    """Have the kernel, when memory runs out, end this process and those it starts before others.
+def be_killed_first() -> None:
+    """Have the kernel kill this process and those it starts before others when memory runs out.
 
-    The executor, its supervisor and its wardens are among those others: who reports must not be starved by a task.
+    The executor, its supervisor and its wardens are among the others: a task must not end who reports on it.
     """
-    with contextlib.suppress(OSError, ValueError):  # a protection of the run's report, no wall
+    with contextlib.suppress(OSError, ValueError):  # the report is protected by this, and no wall rests on it
         own = os.open(_OWN, os.O_RDWR | os.O_CLOEXEC)
         try:
             now = int(os.read(own, _WORD))
@@ -38,21 +38,21 @@ def go_first() -> None:
 
 
 def limit_processes() -> None:
-    """Let this user namespace have half of the processes this user may have, with the task's threads among them.
+    """Let this user namespace have half of the processes and threads that this user may have.
 
-    The kernel holds no task to it that is the machine's root; such a one ends with its time.
+    The kernel does not hold the machine's root to the limit (getrlimit(2)); such a task is ended by its timeout.
     """
     if half := _half():
         resource.setrlimit(resource.RLIMIT_NPROC, (half, half))
 
 
 def most_for_a_task() -> int:
-    """How many processes and threads a task of this process's gets at most; 0 where the kernel holds it to none."""
+    """The most processes and threads a task of this process's gets; 0 where the kernel holds it to no number."""
     return _half() if os.getuid() else 0
 
 
 def ended_for_memory() -> int:
-    """How many processes the kernel has ended for want of memory since this machine started."""
+    """The number of processes that the kernel has killed for want of memory since this machine started."""
     with contextlib.suppress(OSError):
         numbers = os.open(_NUMBERS, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -79,16 +79,16 @@ def kernel_version() -> tuple[int, int]:
 
 @functools.cache
 def most_processes() -> int:
-    """How many processes and threads this machine, or the control group this is in, has at most; 0 if nobody tells.
+    """The most processes and threads of this machine, or of this process's control group; 0 where none is told.
 
-    The supervisor has it ready before it forks.
+    The supervisor has the answer ready before it forks.
     """
     places = ["/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max", *_groups()]
     return min((number for place in places if (number := _number(place)) > 0), default=0)
 
 
 def _groups() -> list[str]:
-    """Where each control group of this process, from its own up, tells of its limit."""
+    """The files in which each control group of this process tells its limit, its own group first (cgroups(7))."""
     try:
         with open("/proc/self/cgroup", encoding="utf-8", errors="surrogateescape") as file:
             lines = file.read().splitlines()
@@ -107,7 +107,7 @@ def _groups() -> list[str]:
 
 
 def _number(place: str) -> int:
-    """What a file says; 0 for no limit, or no file."""
+    """The number in a file; 0 for no limit, or no file."""
     try:
         with open(place, encoding="ascii") as file:
             return int(file.read())

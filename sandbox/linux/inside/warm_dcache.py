@@ -1,4 +1,4 @@
-"""EFFECT: has the kernel learn what the mask holds from a few listings, rather than ask for each name."""
+"""EFFECT: a few listings of the mask, by which the kernel learns names that it would ask for one by one otherwise."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from sandbox.planning.operations import Operation
 
-# names in one directory from which on a listing is cheaper than a look at each; where names are served from the host,
-# every directory is opened and closed as well
+# the number of names in a directory from which on a listing is cheaper than a lookup of each; a directory of a mask
+# that serves names is opened and closed as well
 _WORTH_LISTING, _WORTH_OPENING = 2, 6
 
 
@@ -24,12 +24,12 @@ def learn(operations: tuple[Operation, ...], shown: int) -> None:
 
     Args:
         operations: the plan, parents before children.
-        shown: the mask.
+        shown: the mask's mount.
     """
     served = any(isinstance(op, (Name, Names)) for op in operations)
     for directory, names in looked_up(operations).items():
         if len(names) >= (_WORTH_OPENING if served else _WORTH_LISTING):
-            with contextlib.suppress(OSError):  # then it asks for each
+            with contextlib.suppress(OSError):  # the kernel then asks for each name
                 fd = os.open("./" + directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=shown)
                 try:
                     kernel_calls.read_names(fd, len(names))
@@ -38,14 +38,14 @@ def learn(operations: tuple[Operation, ...], shown: int) -> None:
 
 
 def looked_up(operations: Iterable[Operation]) -> dict[str, set[str]]:
-    """The names in the mask that carrying out a plan looks up, by directory, directories from above."""
+    """The names of the mask that a plan's mounts look up, by directory, parents before children."""
     covered: dict[str, bool] = {"": False}
     found: dict[str, set[str]] = {}
     for op in operations:
         if isinstance(op, Cover):
             covered[op.path.rstrip("/")] = True
         laid = isinstance(op, (Cover, Empty, Seal, Absent))
-        # a link is in no mount's way, and what is fresh is copied from elsewhere
+        # a link lies in no mount's way, and a fresh mount is copied from elsewhere
         if not isinstance(op, (Fresh, Link)) and (laid or _is_covered(op.path, covered)):
             _note(op.path, found)
     return dict(sorted(found.items()))

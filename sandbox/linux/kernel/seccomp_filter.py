@@ -125,7 +125,7 @@ def notified(notify: Notify) -> dict[str, bpf.Block]:
     return blocks
 
 
-def dialled() -> dict[str, bpf.Block]:
+def mediated() -> dict[str, bpf.Block]:
     """Calls that the warden makes for the task."""
     return {
         "connect": bpf.returns(bpf.NOTIFY),
@@ -142,17 +142,17 @@ def program(arch: Architecture, *, notify: Notify, unix_sockets: UnixSockets) ->
 
     Args:
         arch: the machine's own convention; calls of any other (i386, x32, 32-bit arm) answer ENOSYS, as of a kernel
-                built without it.
+            built without it.
         notify: which calls stop for the observer; `writes` where the mask sees the reads.
         unix_sockets: `refused` where nobody makes connections for the task (a socketpair stays possible, through which
-                nothing else is reached), `mediated` where the warden makes them, `free` for a task that may reach any
+            nothing else is reached), `mediated` where the warden makes them, `free` for a task that may reach any
                 socket.
     """
     blocks = {
         **{name: bpf.returns(bpf.refuse(errno)) for name, errno in REFUSED.items()},
         **conditions(unix_sockets),
         **notified(notify),
-        **(dialled() if unix_sockets == "mediated" else {}),
+        **(mediated() if unix_sockets == "mediated" else {}),
     }
     return assembled(arch, blocks)
 

@@ -64,7 +64,7 @@ class PathArgument(NamedTuple):
     Attributes:
         path: the register holding the pointer to the path.
         intent: what the call means to do with this path; of the open family, what it means without write flags (see
-                `open_intent`).
+            `open_intent`).
         dirfd: the register holding the descriptor of the directory it is relative to, -1 for the working directory.
         follows: whether a link in the last place is followed.
         toggle: the bit of the call's flags that inverts `follows`, 0 for none.

@@ -20,7 +20,7 @@ class Wake:
         with contextlib.suppress(BlockingIOError):
             os.write(self._inside, b"\0")
 
-    def hush(self) -> None:
+    def clear(self) -> None:
         """Empty the pipe after its poll has ended."""
         with contextlib.suppress(BlockingIOError):
             os.read(self.descriptor, 4096)

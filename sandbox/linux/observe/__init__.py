@@ -1,1 +1,1 @@
-"""The observers: each call of a task that is seen, read, answered and reported."""
+"""The observers: each call of a task that is seen is read, answered and reported."""

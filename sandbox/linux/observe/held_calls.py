@@ -1,8 +1,8 @@
-"""EFFECT: answers for held directories at each call, and knows what in them is of the task's own making.
+"""EFFECT: answers to calls on held directories, and a record of what the task made in them.
 
-What is laid over in such a directory holds by itself until the host replaces it, and what comes to be there later is
-laid over by nothing. A call on either is refused here. That is the weaker wall of the two: the caller may change its
-arguments once they were read.
+A held directory is one that leads to granted names and that nothing serves. Mounts over its other names hold until
+the host replaces those names, and names that come later have no mount over them. Calls on either are refused here.
+This wall is weaker than a mount: a caller may change its arguments after they were read (seccomp_unotify(2)).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 _GRANTED = frozenset({Reach.NAME, Reach.WRITE})
 _MAKES_NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})
-#: What may become a directory that leads to a granted name.
+#: Intents that may make a directory which leads to a granted name.
 _ON_THE_WAY = frozenset({Intent.MKDIR, Intent.RENAME})
 _LINKS = frozenset({"link", "linkat"})
-#: Names being removed, each kept apart by a descriptor from what somebody else may make there afterwards.
+#: The most names under removal that are told apart, each by a descriptor, from what others make there afterwards.
 _LEAVING = 128
 
 
@@ -39,16 +39,16 @@ class HeldDirectories:
         self._leaving: dict[str, int] = {}
 
     def served(self, path: str) -> bool:
-        """Whether anything may be done with a path: it is granted, or the task made it."""
+        """Whether the task may do anything with a path, since it is granted or the task made it."""
         return self._plan.reach(path) is Reach.NAME or self._ours(path)
 
     def answer(self, call: str, intent: Intent, path: str) -> int:
         """The errno to refuse a call with, 0 to let it go on.
 
         Args:
-            call: its name.
-            intent: what it means to do with the path.
-            path: with no link left.
+            call: the call's name.
+            intent: what the call means to do with the path.
+            path: the path with no link left.
         """
         if not self._plan.holder(path):
             return 0
@@ -58,7 +58,7 @@ class HeldDirectories:
         exists, changes = os.path.lexists(path), intent in WRITE_INTENTS
         if reach is Reach.READ:
             if call in _LINKS and intent is Intent.PROBE:
-                # a second name of it, made by the task, could be written through
+                # a second name that the task makes could be written through
                 return errno.EXDEV
             return errno.EROFS if changes and not (exists and intent in _MAKES_NEW) else 0
         if exists:
@@ -67,7 +67,7 @@ class HeldDirectories:
         return errno.EROFS if changes and not made else 0
 
     def note(self, named: Iterable[tuple[Intent, str]]) -> None:
-        """Remember what a call that goes on makes, and what it takes away."""
+        """Remember what a call that goes on makes, and what it removes."""
         for intent, path in named:
             if intent is Intent.REMOVE:
                 self._leave(path)
@@ -77,9 +77,9 @@ class HeldDirectories:
                 self._made.add(path)
 
     def leftovers(self) -> tuple[str, ...]:
-        """What the task made in held directories and left there, no grant covering it; call when it is gone.
+        """The paths that the task made in held directories and left there, and that no grant covers; called at the end.
 
-        A directory that leads to a granted name stays, and one that only would have is removed.
+        A directory that leads to a granted name stays. A directory that would only have led to one is removed.
         """
         tops = [path for path in sorted(self._made) if self._still(path) and os.path.lexists(path)]
         return tuple(left for path in tops for left in self._left(path))
@@ -107,19 +107,19 @@ class HeldDirectories:
         return False
 
     def _leave(self, path: str) -> None:
-        """Something is about to be removed, or renamed: whether it was shows only at the next look."""
+        """Note that a name is about to be removed or renamed; whether it was shows at the next look at it."""
         if path not in self._made or path in self._leaving:
             return
         if len(self._leaving) >= _LEAVING:
             self._still(next(iter(self._leaving)))
         try:
-            # while it is open, nothing that is made there later can be taken for it
+            # an inode number is given again only once nothing holds the inode
             self._leaving[path] = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
             self._made.discard(path)
 
     def _still(self, path: str) -> bool:
-        """Whether what the task made at a path is what stands there, or nothing does that somebody else made."""
+        """Whether a path still has what the task made there; a path that nobody replaced counts as such."""
         fd = self._leaving.pop(path, -1)
         if fd < 0:
             return True

@@ -1,7 +1,7 @@
-"""EFFECT: reads a caller that stands still inside its call, and says what it meant to do.
+"""EFFECT: records what callers meant to do, each read while it stands still inside its call.
 
-A caller stands still while its look waits in the mask, or its call waits at the listener. What is read here is for the
-report alone: another thread may change the memory a moment later, so no wall rests on it.
+A caller stands still while its lookup waits in the mask, or its call waits at the listener. The record is for the
+report alone: another thread may change the caller's memory a moment later, so no wall rests on what was read.
 """
 
 from __future__ import annotations
@@ -24,25 +24,26 @@ if TYPE_CHECKING:
     from sandbox.linux.kernel.syscall_numbers import Architecture
     from sandbox.linux.observe.held_calls import HeldDirectories
 
-#: Distinct calls remembered of one run; a task that makes more has a partial trace.
+#: The most distinct calls recorded of one run; a task that makes more has a partial trace.
 DISTINCT_LIMIT = 100_000
-#: Characters of their paths remembered of one run; likewise.
+#: The most characters in the paths of those calls; likewise.
 TEXT_LIMIT = 32 << 20
 
-# a caller that is being signalled, read again after so many seconds
+# a caller whose call a signal interrupted is read again after so many seconds
 _TRIES, _PAUSE = 50, 0.0001
 
 
 class Recorder:
-    """Collects each distinct access once.
+    """Collects each distinct access of a task once.
 
     Args:
-        served: whether anything may be done with a path: notified calls on it are not collected.
-        executed: names no call may make or change.
-        holding: answers for held directories, where there are any.
+        architecture: whose calls are read.
+        served: whether the task may do anything with a path: notified calls on it are not collected.
+        executed: names that other programs execute, which no call may make or change.
+        held: answers for held directories, where there are any.
 
     Attributes:
-        architecture: whose calls it reads.
+        architecture: whose calls are read.
         incomplete: why something was missed, empty while nothing was.
     """
 
@@ -52,107 +53,114 @@ class Recorder:
         *,
         served: Callable[[str], bool] = lambda _path: False,
         executed: ProtectedNames | None = None,
-        holding: HeldDirectories | None = None,
+        held: HeldDirectories | None = None,
     ) -> None:
         self.architecture = architecture
         self._served = served
         self._executed = executed or ProtectedNames()
-        self._holding = holding
+        self._held = held
         self._known: set[tuple[str, Intent, str, str, bool]] = set()
         self._new: list[Access] = []
         self._text = 0
         self.incomplete = ""
 
+    def missed(self, why: str) -> None:
+        """Say why not everything was seen; the first reason counts."""
+        self.incomplete = self.incomplete or why
+
     @property
     def waiting(self) -> bool:
-        """Whether there is something new since the last call of `drain`."""
+        """Whether an access was recorded since the last call of `drain`."""
         return bool(self._new)
 
     def drain(self) -> tuple[Access, ...]:
-        """What is new since the last call; another thread may be adding."""
+        """The accesses recorded since the last call, while another thread may record more."""
         count = len(self._new)
         new = tuple(self._new[:count])
         del self._new[:count]
         return new
 
     def notified(self, notification: Notification) -> int:
-        """A call that waits at the listener; the errno it is to be refused with, 0 to let it go on."""
+        """Record a call that waits at the listener; the errno to refuse it with, 0 to let it go on."""
         call = syscall_table.by_number(self.architecture, notification.number)
         if call is None or notification.pid == 0:
-            why = f"a notified call could not be attributed (number {notification.number})"
-            self.incomplete = self.incomplete or why
+            self.missed(f"a notified call could not be attributed (number {notification.number})")
             return 0
         answer, brings = 0, False
         going: list[tuple[Intent, str]] = []
         try:
             for named in call_paths.named(self.architecture, notification.pid, call, notification.args):
-                for place in call_paths.left_again(notification.pid, named.spelled):
-                    self._add(notification.pid, call.name, Intent.PROBE, named.asked, place, follows=True)
-                barred = self._bars(call.name, named, brings=brings)
+                refusal = self._notified_path(notification.pid, call.name, named, brings=brings)
                 brings = named.intent is Intent.REMOVE and os.path.isdir(named.path)
-                held = 0 if self._holding is None else self._holding.answer(call.name, named.intent, named.path)
-                refusal = errors.EROFS if barred else held
                 answer = answer or refusal
                 going.append((named.intent, named.path))
-                if refusal or not self._served(named.path):
-                    self._add(
-                        notification.pid,
-                        call.name,
-                        named.intent,
-                        named.asked,
-                        named.path,
-                        follows=named.follows,
-                        creates=named.creates,
-                        errno=errors.errorcode.get(refusal, ""),
-                        refused=barred,
-                    )
-            if self._holding is not None and not answer:
-                self._holding.note(going)
+            if self._held is not None and not answer:
+                self._held.note(going)
         except call_paths.Gone:
             return answer
-        except Exception as error:  # noqa: BLE001  it forbade being read, or whatever: what it names could be anything
-            self.incomplete = self.incomplete or f"a call could not be read ({error})"
-            watched = bool(self._executed) or self._holding is not None
+        except Exception as error:  # noqa: BLE001  a caller that cannot be read may name anything
+            self.missed(f"a call could not be read ({error})")
+            watched = bool(self._executed) or self._held is not None
             return errors.EROFS if watched and syscall_table.may_write(call, notification.args) else 0
         return answer
 
-    def _bars(self, call: str, named: call_paths.NamedPath, *, brings: bool) -> bool:
+    def _notified_path(self, pid: int, call: str, named: call_paths.NamedPath, *, brings: bool) -> int:
+        """Record one path of a notified call; the errno to refuse the call with, 0 for none."""
+        for directory in call_paths.directories_passed(pid, named.spelled):
+            self._add(pid, call, Intent.PROBE, named.asked, directory, follows=True)
+        protected = self._protects(call, named, brings=brings)
+        held = 0 if self._held is None else self._held.answer(call, named.intent, named.path)
+        refusal = errors.EROFS if protected else held
+        if refusal or not self._served(named.path):
+            self._add(
+                pid,
+                call,
+                named.intent,
+                named.asked,
+                named.path,
+                follows=named.follows,
+                creates=named.creates,
+                errno=errors.errorcode.get(refusal, ""),
+                refused=protected,
+            )
+        return refusal
+
+    def _protects(self, call: str, named: call_paths.NamedPath, *, brings: bool) -> bool:
         if not self._executed:
             return False
         exists = os.path.lexists(named.path)
         return self._executed.refuses(call, named.intent, named.path, exists=exists, brings=brings)
 
-    def looked(self, thread: int, hidden: str) -> None:
-        """A look at a hidden name in the mask.
+    def hidden_lookup(self, thread: int, hidden: str) -> None:
+        """Record a lookup of a hidden name in the mask.
 
         Args:
             thread: the caller, as the host numbers it.
             hidden: absolute path of the first hidden name on the way.
         """
         try:
-            name, paths = self._standing(thread)
+            name, named_paths = self._standing(thread)
         except call_paths.Gone:
-            name, paths = "lookup", []
+            name, named_paths = "lookup", []
         except PermissionError:
-            # it forbade being read: the look is all there is, and it counts as the more serious kind
+            # a caller that may not be read counts as one that opens, the more serious kind
             self._add(thread, "lookup", Intent.OPEN, hidden, hidden, follows=True)
             return
-        for named in paths:
+        for named in named_paths:
             path = call_paths.reaching(hidden, named)
-            passed = [
-                p for p in call_paths.left_again(thread, named.spelled) if p == hidden or p.startswith(hidden + "/")
-            ]
-            for place in passed:
-                self._add(thread, name, Intent.PROBE, named.asked, place, follows=True)
+            entered = call_paths.directories_passed(thread, named.spelled)
+            passed = [one for one in entered if one == hidden or one.startswith(hidden + "/")]
+            for directory in passed:
+                self._add(thread, name, Intent.PROBE, named.asked, directory, follows=True)
             if path or passed:
                 target, follows = path or named.path, named.follows
                 self._add(thread, name, named.intent, named.asked, target, follows=follows, creates=named.creates)
                 return
-        # another name than its arguments': a script's hidden interpreter, a call that is not in the tables
+        # the kernel also looks up names that no argument holds: a script's interpreter, those of unlisted calls
         intent = Intent.EXEC if name in ("execve", "execveat") else Intent.PROBE
         self._add(thread, name, intent, hidden, hidden, follows=True)
 
-    def dialled(
+    def connection(
         self,
         thread: int,
         operation: str,
@@ -163,16 +171,16 @@ class Recorder:
         reason: str = "",
         refused: bool = True,
     ) -> None:
-        """A connection that the sandbox refused.
+        """Record a connection that the sandbox refused.
 
         Args:
             thread: the caller, as the host numbers it.
             operation: the call's name, or `network-outbound`.
             asked: the path as spelled, or `host:port`.
-            path: of the socket on the host, empty for a host and a port.
-            errno: what the caller was answered.
-            reason: why it was refused.
-            refused: false for one that counts for nothing, and of which a failed task is told.
+            path: the socket's path on the host, empty for a host and a port.
+            errno: the name of the errno that the caller got.
+            reason: why the connection was refused.
+            refused: false for a connection that counts for nothing, which is told where the task fails.
         """
         self._add(
             thread,
@@ -187,7 +195,7 @@ class Recorder:
         )
 
     def traced(self, access: Access) -> None:
-        """A call that a tracer saw, with the kernel's answer."""
+        """Record a call that a tracer saw, with the kernel's answer."""
         self._add(
             access.pid,
             access.operation,
@@ -197,7 +205,7 @@ class Recorder:
             follows=access.follows,
             errno=access.errno,
             refused=access.refused,
-            # as it was at the call: by now it may be what the call made
+            # existence at the time of the call: by now the call may have made it
             exists=access.exists,
         )
 
@@ -210,16 +218,16 @@ class Recorder:
                 raise call_paths.Gone from error
             if standing is not None:
                 break
-            if text.startswith("-1"):  # in no call any more: it is being killed
+            if text.startswith("-1"):  # outside any call: the caller is being killed
                 raise call_paths.Gone
-            time.sleep(_PAUSE)  # a signal wakes it for a moment, and its call goes on waiting
+            time.sleep(_PAUSE)  # a signal wakes the caller for a moment, and its call goes on waiting
         else:
-            raise PermissionError("it never stands still")
+            raise PermissionError("the caller never stands still")
         number, registers = standing
         call = syscall_table.by_number(self.architecture, number)
         if call is None:
             return f"syscall {number}", []
-        # what a call moves may be kept apart from the host, which then has nothing of that name
+        # the first name of a rename may be staged: the host then has nothing of that name
         return call.name, list(call_paths.named(self.architecture, thread, call, registers, every=True))
 
     def _add(
@@ -244,7 +252,7 @@ class Recorder:
             return
         self._text += len(asked) + len(path)
         if len(self._known) >= DISTINCT_LIMIT or self._text > TEXT_LIMIT:
-            self.incomplete = self.incomplete or f"more than {len(self._known)} distinct calls"
+            self.missed(f"more than {len(self._known)} distinct calls")
             return
         self._known.add(key)
         self._new.append(

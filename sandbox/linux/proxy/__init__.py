@@ -1,1 +1,1 @@
-"""The warden's side of a task's proxy, and the process it runs in."""
+"""The warden's side of a task's proxy, and the process in which the proxy runs."""

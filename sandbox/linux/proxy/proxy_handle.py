@@ -1,4 +1,4 @@
-"""EFFECT: the warden's side of a task's proxy: it waits at the listeners, starts the proxy, and hears its reports."""
+"""EFFECT: the warden's side of a task's proxy: it starts the proxy with the first connection, and takes its reports."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from sandbox.linux.observe.recorder import Recorder
     from sandbox.proxy.policy.policy import Policy
 
-#: Descriptors in one word to the proxy at most; the kernel takes 253.
+#: The most descriptors in one word to the proxy; the kernel takes 253 (unix(7), SCM_RIGHTS).
 BATCH = 200
 #: The descriptor of the socket to the warden, in the proxy's process.
 LINK = 3
 WORD = 8192
-#: To the proxy: judge what still waits, and say so. From it: that is done; there is more to report than can be told.
+#: To the proxy: judge what still waits. From the proxy: that is done; more was refused than can be told.
 SETTLE, SETTLED, HOLE = b"settle", b"settled", b"hole"
 
 OPERATION = "network-outbound"
@@ -35,19 +35,19 @@ ONLY_TCP = "the proxy carries TCP alone, and no datagrams"
 _BOOT = "import sys; sys.path[:] = {path!r}; from sandbox.linux.proxy.proxy_process import main; main()"
 _SETTLE_SECONDS = 30.0
 _REACH_SECONDS = 20.0
-# hosts that are told of at the end; a task that fails for want of datagrams has few
-_LETTERED_LIMIT = 100
-# reports taken before the warden looks at its other doors
+# the most hosts of datagram sockets that are told at the end; a task that fails for want of datagrams has few
+_DATAGRAM_HOSTS_LIMIT = 100
+# reports taken in one go, before other descriptors have their turn
 _BURST = 64
 
 
 class ProxyHandle:
-    """The proxy of one task, which runs from the first time something comes in.
+    """The proxy of one task, started when a connection first waits at a listener.
 
     Args:
         inside: a process in the task's network, as the host numbers it.
-        watch, unwatch: the warden's own.
-        wake: called from another thread when there is something to ask.
+        watch, unwatch: those of the warden's poll.
+        wake: called from another thread when it wants something of the proxy.
     """
 
     def __init__(
@@ -72,11 +72,11 @@ class ProxyHandle:
         self._reached: set[tuple[str, int]] = set()
         self._wanted: deque[tuple[tuple[str, int], LockType]] = deque()
         self._waiting: list[tuple[tuple[str, int], LockType]] = []
-        self._lettered: set[str] = set()
+        self._datagram_hosts: set[str] = set()
         self._started = self._closing = False
 
     def name(self, address: str) -> str:
-        """The name a stand-in address is for, or the address; from any thread."""
+        """The name that an address stands in for, else the address; called from any thread."""
         return self._names.get(address, address)
 
     def reach(self, address: str, port: int) -> bool:
@@ -90,7 +90,7 @@ class ProxyHandle:
         return place in self._reached
 
     def ask(self) -> None:
-        """Hand on what threads want of the proxy."""
+        """Send the proxy what threads want of it."""
         while self._wanted:
             place, answered = self._wanted.popleft()
             self._start()
@@ -99,33 +99,33 @@ class ProxyHandle:
                 if self._link is None:
                     raise BrokenPipeError
                 self._link.send(json.dumps(place).encode())
-            except OSError:  # it is gone, or far behind
+            except OSError:  # the proxy is gone, or far behind
                 self._answer(place)
 
-    def lettered(self, asked: str) -> None:
-        """A datagram socket was connected to `host:port` of a stand-in: what is sent there is told at the end."""
-        if len(self._lettered) < _LETTERED_LIMIT:
-            self._lettered.add(asked)
+    def datagram_connected(self, asked: str) -> None:
+        """Note that a datagram socket was connected to `host:port` of a stand-in; its messages are told at the end."""
+        if len(self._datagram_hosts) < _DATAGRAM_HOSTS_LIMIT:
+            self._datagram_hosts.add(asked)
 
     def catch_up(self) -> None:
-        """Hear of every name that was given so far: one that a task dials was told of before it knew it."""
+        """Read every name the proxy has reported: a task may connect to a stand-in right after it was given."""
         while self._link is not None and self._hear():
             pass
 
     def _answer(self, *places: tuple[str, int]) -> None:
-        """Let go on who waits for these."""
+        """Let threads go on that wait for some places."""
         for one in [one for one in self._waiting if one[0] in places]:
             self._waiting.remove(one)
             one[1].release()
 
     def take(self, listeners: list[int]) -> None:
-        """Wait at more listeners; descriptors, which are this object's from now on."""
+        """Wait at more listeners, whose descriptors belong to this object from now on."""
         for fd in listeners:
             self._listeners.append(fd)
             self._watch(fd, lambda _: self._start())
 
     def settle(self) -> None:
-        """At the end, everything inside being gone: hear of whatever came in, and end the proxy."""
+        """Take the last reports once everything inside is gone, and end the proxy."""
         self._closing = True
         self._waiting += self._wanted
         self._wanted.clear()
@@ -147,7 +147,7 @@ class ProxyHandle:
 
     def _settle(self, link: socket.socket) -> None:
         end = time.monotonic() + _SETTLE_SECONDS
-        with contextlib.suppress(OSError):  # it is gone, which is heard below
+        with contextlib.suppress(OSError):  # the proxy is gone, which the receive below shows
             link.setblocking(True)
             link.send(SETTLE)
         while self._link is not None:
@@ -166,7 +166,7 @@ class ProxyHandle:
             self._spawn()
         except OSError as error:
             self._missed(f"the network's proxy could not be started ({error.strerror or error})")
-        # from now on its own, or nobody's
+        # the proxy has copies of the listeners from now on, or nobody serves them
         self._let_go()
 
     def _let_go(self) -> None:
@@ -254,21 +254,21 @@ class ProxyHandle:
             if rest[1]:
                 self._reached.add(place)
             self._answer(place)
-        elif kind == "unheard":
-            # a connect alone may be to learn an address; of what was sent the kernel tells, not where it was sent to
-            for asked in sorted(self._lettered):
-                self._recorder.dialled(0, OPERATION, f"{asked}/udp", reason=ONLY_TCP, refused=False)
+        elif kind == "datagrams":
+            # a connect alone sends nothing; the kernel counts the datagrams sent, and not where to
+            for asked in sorted(self._datagram_hosts):
+                self._recorder.connection(0, OPERATION, f"{asked}/udp", reason=ONLY_TCP, refused=False)
         elif kind == "failed":
             self._missed(f"the network's proxy failed: {first}")
         else:
-            self._recorder.dialled(0, OPERATION, first, reason=rest[0])
+            self._recorder.connection(0, OPERATION, first, reason=rest[0])
 
     def _missed(self, why: str) -> None:
-        self._recorder.incomplete = self._recorder.incomplete or why
+        self._recorder.missed(why)
 
 
 def _raised(fd: int) -> int:
-    """The descriptor moved above those a program starts with, close-on-exec."""
+    """The descriptor moved above those that a program starts with, close-on-exec."""
     import fcntl
 
     moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, LINK + 1)

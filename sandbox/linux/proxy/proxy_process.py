@@ -1,7 +1,7 @@
-"""EFFECT: the process in which a task's proxy runs: what it is given, what it lets go of, what it says to the warden.
+"""EFFECT: the process in which a task's proxy runs.
 
-It is a program of its own, started when something first comes in at a listener: bulk transfer must not keep the
-warden from the calls that wait for it, and a task that never dials pays for no process.
+The proxy is a program of its own, started when a connection first waits at a listener. Bulk transfer must not keep the
+warden from calls that wait for it, and a task that never connects pays for no process.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from sandbox.proxy.policy.policy import Policy
 
-# objects made, and not gone by themselves, after which the ones that hold each other are looked for
+# objects made and not freed after which cycles among them are looked for (gc.set_threshold)
 _GARBAGE = 7000
 
 
 def main() -> None:
-    """Serve one task's proxy until the warden is gone, or has heard the last of it."""
+    """Serve one task's proxy until the warden is gone, or has taken the last report."""
     link = socket.socket(fileno=LINK)
     link.set_inheritable(False)
     kernel_calls.die_with_parent(signal.SIGKILL)
@@ -66,7 +66,7 @@ def main() -> None:
         inside=lambda family: port_opener.sock(asked, family),
     )
     proxy.take(listeners)
-    # what is there stays, and of a connection little is left that goes by itself alone
+    # objects made so far stay for good, and a connection leaves few cycles
     gc.freeze()
     gc.set_threshold(_GARBAGE)
     loop.set_exception_handler(lambda _, context: failed(context.get("exception") or RuntimeError(context["message"])))
@@ -74,9 +74,9 @@ def main() -> None:
     loop.run_forever()
     settled = proxy.settle()
     with contextlib.suppress(OSError):
-        if port_opener.unheard(asked):
-            link.send(json.dumps(("unheard", "")).encode())
-    for listener in listeners:  # what the host saw of it is gone before the run is over
+        if port_opener.unreceived_datagrams(asked):
+            link.send(json.dumps(("datagrams", "")).encode())
+    for listener in listeners:  # no published port stays open past the run
         listener.close()
     if settled:
         link.send(SETTLED)
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def _given(link: socket.socket) -> tuple[Policy, int, list[socket.socket]]:
-    """The policy, the task's network, and the listeners: how many first, then all of them."""
+    """The policy, the task's network, and the listeners; their number comes first."""
     word, fds, _, _ = socket.recv_fds(link, 16, 2)
     if len(fds) != 2:  # noqa: PLR2004  the policy and the network
         os._exit(1)

@@ -237,11 +237,11 @@ def _raise_the_machines_part(failed: Failed | None, asked: str) -> None:
     """
     if failed is None:
         return
-    if asked == "auto" and failed.unheard:
+    if asked == "auto" and failed.no_listener:
         raise choose_observer.ListenerUnavailable(failed.reason)
-    if failed.unfused:
+    if failed.no_fuse:
         raise choose_observer.FuseUnusable(failed.reason)
-    if failed.masked:
+    if failed.no_proc:
         raise Masked(failed.reason)
     if failed.hint == ASK:
         raise NotStarted(failed.reason, hint=ASK)

@@ -1,1 +1,1 @@
-"""What strace writes, read as it comes: bytes in, accesses out. Pure."""
+"""strace as an observer: the process, and a parser of what it writes."""

@@ -1,6 +1,6 @@
-"""The grammar of one line: C strings, arguments, flags, results.
+"""The grammar of a line that strace writes: C strings, arguments, flags, results. Pure.
 
-Everything here is total: whatever the bytes, there is an answer, `None` where they are not what strace writes.
+Every function is total: it answers whatever the bytes are, with `None` where strace does not write them.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from typing import NamedTuple
 
 from sandbox.linux.kernel import syscall_table
 
-# the texts of errors hold neither quotes nor parentheses, which a path may
+# error texts hold neither quotes nor parentheses, and a path may hold both
 _RESULT = re.compile(
-    # an error's number that no register holds is what strace reads of a process that was killed in the call
+    # "errno" with a number that no register holds is what strace reads of a process killed inside the call
     rb'(-1 (E[A-Z0-9]+) \([^"()]*\)|-1 \(errno \d{16,}\)|-?\d+|0x[0-9a-f]+'
     rb'|\?(?: <unavailable>| E[A-Z_0-9]+ \([^"()]*\))?)'
     rb"(<.*>(?:\(deleted\))?)?"
 )
-# how often a path noted behind the result may spell one itself
+# the most spellings of a result that a noted path behind the result may hold
 _TRIES = 16
-# a directory's name may hold anything, a quote and `>` too: the note ends where an argument does
+# a directory's name may hold anything, a quote and `>` too, so a note ends only where an argument does
 _TOKEN = re.compile(
     rb'"(?:[^"\\]|\\.)*"(?:\.\.\.)?|(?:AT_FDCWD|\d+)<(?:[^>]|>(?![,)}\] (]|$))*>'
     rb'|[\[{(]|[\]})]|, *|[^"\[\]{}(),]+|".*',
     re.DOTALL,
 )
-# arguments that hold no comma
+# arguments without a comma
 _SIMPLE = rb'(?:(?:AT_FDCWD|\d++)<[^>,]*+>|"[^"\\,]*+"(?:\.\.\.)?+|[^"<>,(){}\[\]]*+)'
 _ALL_SIMPLE = re.compile(rb"(?:%b, )*+%b" % (_SIMPLE, _SIMPLE))
-#: Answers kept of what is asked again and again: a directory's note, the flags of an open.
+#: The most answers kept of questions that come again and again: a directory's note, the flags of an open.
 _KEPT = 128
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f", b"a": b"\a", b"b": b"\b", b"e": b"\x1b"}
@@ -39,7 +39,7 @@ _WORDS = re.compile(r"[A-Z_0-9x]+[a-f0-9]*")
 _DELETED = b" (deleted)"
 _REGISTER = 20  # the digits of the longest number a register holds
 
-#: Bits of flags by name; those that differ between architectures are asked of the architecture.
+#: Bits of flags by name; those that differ between architectures come from the architecture.
 _BITS = {
     "O_WRONLY": 0o1,
     "O_RDWR": 0o2,
@@ -57,13 +57,13 @@ _BITS = {
 
 
 class CallResult(NamedTuple):
-    """What a call came back with.
+    """The result of a call.
 
     Attributes:
         at: where the arguments end in the line.
-        value: what it returned, `None` for `?`.
-        errno: such as `ENOENT`, empty for a success.
-        noted: a returned descriptor with the note that says which file it is; empty without one.
+        value: the number the call returned, `None` for `?`.
+        errno: the error's name, such as `ENOENT`, empty for a success.
+        noted: the returned descriptor with the note of its file (`-y`), empty without a note.
     """
 
     at: int
@@ -73,12 +73,12 @@ class CallResult(NamedTuple):
 
 
 class TracedDescriptor(NamedTuple):
-    """A descriptor argument.
+    """A descriptor among the arguments.
 
     Attributes:
-        number: `syscalls.AT_FDCWD` for the working directory.
-        path: the file it is open on, absolute, as far as the line notes it; else empty.
-        other: whether it is noted to be something without a path.
+        number: `syscall_table.AT_FDCWD` for the working directory.
+        path: the noted file, absolute, empty without a note.
+        other: whether the note is of something without a path.
     """
 
     number: int
@@ -96,7 +96,7 @@ def result(line: bytes) -> CallResult | None:
 
 
 def searched_result(line: bytes) -> CallResult | None:
-    """The same for whatever shape."""
+    """The result at the end of a line of any shape."""
     at = len(line)
     for _ in range(_TRIES):
         at = line.rfind(b" = ", 0, at)
@@ -112,7 +112,7 @@ def _result(at: int, found: re.Match[bytes]) -> CallResult:
     said, errno, note = found.group(1, 2, 3)
     if errno is not None:
         return CallResult(at, -1, errno.decode("ascii"), b"")
-    # more digits than a register has are garbage
+    # a register has fewer digits than a longer number, which is garbage
     known = not said.startswith(b"?") and len(said) <= _REGISTER
     value = int(said, 16 if said.startswith(b"0x") else 10) if known else None
     return CallResult(at, value, "", found.group() if note is not None else b"")
@@ -126,7 +126,7 @@ def arguments(text: bytes, limit: int) -> list[bytes]:
 
 
 def searched_arguments(text: bytes, limit: int) -> list[bytes]:
-    """The same for whatever shape."""
+    """The first `limit` top-level arguments in a text of any shape."""
     found: list[bytes] = []
     depth = start = 0
     for token in _TOKEN.finditer(text):
@@ -145,7 +145,7 @@ def searched_arguments(text: bytes, limit: int) -> list[bytes]:
 
 
 def string(argument: bytes) -> tuple[bytes, bool] | None:
-    """The bytes of a C string and whether strace cut it short; `None` for NULL, an address, anything else."""
+    """The bytes of a C string, and whether strace cut it short; `None` for NULL, an address, anything else."""
     whole = not argument.endswith(b"...")
     quoted = argument if whole else argument[:-3]
     if len(quoted) < 2 or quoted[:1] != b'"' or quoted[-1:] != b'"':  # noqa: PLR2004  the two quotes
@@ -165,7 +165,7 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
 
 @functools.lru_cache(_KEPT)
 def descriptor(argument: bytes) -> TracedDescriptor | None:
-    """A descriptor, `None` when the argument is none."""
+    """The descriptor that an argument is, `None` when it is none."""
     found = _DESCRIPTOR.fullmatch(argument)
     if found is None or len(found.group(1)) > 11:  # noqa: PLR2004  the digits of an int
         return None
@@ -180,7 +180,7 @@ def descriptor(argument: bytes) -> TracedDescriptor | None:
 
 
 def flags(argument: bytes, architecture: syscall_table.Architecture) -> int:
-    """The bits of flags that matter to what a call means; of those it does not know, none."""
+    """The bits of those flags that matter to what a call means."""
     bits, nofollow = _bits(argument)
     return (bits | architecture.nofollow) & 0xFFFFFFFF if nofollow else bits & 0xFFFFFFFF
 

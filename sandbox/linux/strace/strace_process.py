@@ -1,13 +1,12 @@
 """EFFECT: strace as the observer of one task, where the kernel refuses a listener, or where it is asked for.
 
-It traces the command and all it starts, but lives in the host's pid namespace: the task cannot see,
-signal or trace it, nor hold what it writes to. It runs in the task's own user and network namespaces with no
-capability but the one to trace there, and behind a filter of its own: a flaw in it that a task finds must not be worth
-more than the task is.
+strace traces the command and all it starts, but lives in the host's pid namespace: the task cannot see, signal or
+trace it, nor hold its output. It runs in the task's own user and network namespaces, with no capability but
+CAP_SYS_PTRACE there, and behind a filter of its own: a task that finds a flaw in strace is to gain nothing by it.
 
-strace takes the speed of a seccomp filter only for commands it starts itself. So the command brings a filter of ours
-that stops the watched calls alone, and strace is given a command that does nothing to start: it then knows what to
-make of the stops of the process it was attached to (strace 5.3; told apart by `seccomp_before_sysentry` and
+strace uses a seccomp filter (`--seccomp-bpf`) only for commands that it starts itself. The command therefore brings a
+filter of this project's, which stops the watched calls alone, and strace starts a command that does nothing. It then
+knows what to make of the stops of the process it was attached to (strace 5.3; `seccomp_before_sysentry` and
 `TCB_SECCOMP_FILTER` in its source).
 """
 
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract.results import Access
-    from sandbox.linux.connect.reported_dials import ReportedDials
+    from sandbox.linux.connect.reported_connections import ReportedConnections
     from sandbox.linux.kernel.syscall_numbers import Architecture
     from sandbox.linux.observe.recorder import Recorder
     from sandbox.request.protected_names import ProtectedNames
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 _ATTACH_SECONDS = 20.0
 _SETTLE_SECONDS = 20.0
 _CHUNK = 1 << 16
-# read in one go before the other doors are looked at
+# reads in one go, before other descriptors have their turn
 _BURST = 16
 _PAUSE = 0.0005
 _WORDS = 4096
@@ -56,17 +55,17 @@ _NOTHING = ("/bin/sh", "-c", "")
 
 
 class TraceFailure(OSError):
-    """strace could not be attached; nothing of the command ran.
+    """strace could not be attached, and nothing of the command ran.
 
     Attributes:
-        hint: what to do where the kernel refuses it, empty where a second attempt may succeed.
+        hint: the remedy where the kernel refuses it, empty where a second attempt may succeed.
     """
 
     hint = ""
 
 
 class TraceRefused(TraceFailure):
-    """The kernel lets nobody trace here."""
+    """The kernel lets nobody trace here (ptrace(2), ptrace_scope)."""
 
     hint = (
         "let ptrace pass in the container (Docker: --cap-add SYS_PTRACE), set kernel.yama.ptrace_scope below 3, or "
@@ -76,23 +75,23 @@ class TraceRefused(TraceFailure):
 
 @functools.cache
 def traced() -> bytes:
-    """What the command brings beside its own filter: the watched calls stop for its tracer, all else runs."""
+    """The command's second filter: the watched calls stop for its tracer, all others run."""
     return _program({name: bpf.returns(bpf.TRACE) for name in WATCHED} | _seldom())
 
 
 def _seldom() -> dict[str, bpf.Block]:
-    # a program's plain `send` is this call without an address
+    # send(3) of a connected socket is this call without an address
     return {"sendto": bpf.if_any_set(4, bpf.TRACE, bpf.ALLOW)}
 
 
 @functools.cache
 def confined() -> bytes:
-    """What strace itself may do: trace, read, and write to what it holds."""
+    """The filter of strace itself, which may trace, read, and write to descriptors it holds."""
     refused = (
         dict.fromkeys((*WRITES, "socket", "socketpair", "bind", "connect"), seccomp_filter.EPERM)
         | seccomp_filter.REFUSED
     )
-    # these may open for writing, which is how strace opens its output; a size of nothing is all it can give a file
+    # strace opens its output with these; RLIMIT_FSIZE of 0 keeps it from giving any file a byte
     for name in ("openat2", "creat"):
         del refused[name]
     return _program({name: bpf.returns(bpf.refuse(code)) for name, code in refused.items()})
@@ -107,15 +106,15 @@ def _architecture() -> Architecture:
 
 
 class _Places:
-    """The host's file system; the sandbox's is the same but for what is hidden."""
+    """The host's file system, which the sandbox's equals but for what is hidden."""
 
     def __init__(self, executed: ProtectedNames) -> None:
         self._executed = executed
         self._devices: int | None = None
 
     def hold_devices(self, command: int) -> None:
-        """Keep the task's `/dev` at hand: what is traced is read when the process may have ended."""
-        with contextlib.suppress(OSError):  # each process is then asked for its own
+        """Hold the task's `/dev`: a call is read when its process may have ended."""
+        with contextlib.suppress(OSError):  # without it, each process's own is read
             self._devices = os.open(f"/proc/{command}/root/dev", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
@@ -124,13 +123,13 @@ class _Places:
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)
 
-    def shut(self, pid: int, path: str) -> bool:
-        return path_walk.shut(pid, path)
+    def is_closed_link(self, pid: int, path: str) -> bool:
+        return path_walk.is_closed_link(pid, path)
 
     def changes(self, call: str, intent: Intent, path: str) -> bool:
         if not self._executed:
             return False
-        # the call came off: how it was before follows from what it did
+        # a call that succeeded made what it makes: nothing was there before
         brings = intent is Intent.RENAME and os.path.isdir(path)
         return self._executed.refuses(call, intent, path, exists=intent not in NEW, brings=brings)
 
@@ -139,14 +138,14 @@ class Tracer:
     """The strace of one task.
 
     Args:
-        strace: absolute path.
-        inside: a process in the task's namespaces but the pid one, as the host numbers it; it may end afterwards.
-        recorder: is given what strace saw.
-        outbound: is given the dials among that.
-        executed: names no task may write, wherever it may write.
+        strace: absolute path of the program.
+        inside: a process in the task's namespaces except the pid one, as the host numbers it; it may end afterwards.
+        recorder: gets the accesses that strace saw.
+        outbound: gets the connections among them.
+        executed: names that other programs execute, which no task may write.
 
     Attributes:
-        lost: what is said when strace ended before the command did.
+        lost: the reason that is told where strace ended before the command did.
 
     Raises:
         OSError: the namespaces cannot be opened.
@@ -155,7 +154,7 @@ class Tracer:
     lost = LOST
 
     def __init__(
-        self, strace: str, inside: int, recorder: Recorder, outbound: ReportedDials, executed: ProtectedNames
+        self, strace: str, inside: int, recorder: Recorder, outbound: ReportedConnections, executed: ProtectedNames
     ) -> None:
         self._strace = strace
         self._recorder = recorder
@@ -174,14 +173,14 @@ class Tracer:
         """Attach to the command's process, which has stopped itself or is about to, and let it go on.
 
         Args:
-            command: as the host numbers it.
-            cwd: where it stands.
+            command: its number on the host.
+            cwd: its working directory.
 
         Returns:
             A descriptor that `serve` reads.
 
         Raises:
-            Failure: with what strace said.
+            TraceFailure: strace was not attached; the error says what it wrote.
         """
         output, inside = os.pipe2(os.O_CLOEXEC)
         words, words_inside = os.pipe2(os.O_CLOEXEC)
@@ -218,30 +217,30 @@ class Tracer:
             try:
                 kernel_calls.setns(high[6], "user")
             except OSError as error:
-                # bwrap makes no second user namespace where the first already is the caller's own
+                # bubblewrap makes no second user namespace where the first has the caller's own number
                 if error.errno != errno.EINVAL:
                     raise
             os.closerange(_OUTPUT + 1, 1 << 20)
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            # of the task's own user namespace: worth nothing outside it
+            # a capability in the task's own user namespace is worth nothing outside
             kernel_calls.drop_every_capability(but=kernel_calls.TRACING)
             kernel_calls.install_filter(confined(), listener=False)
-            os.execve(self._strace, _argv(self._strace, command), _ENVIRONMENT)  # noqa: S606  our own helper
+            os.execve(self._strace, _argv(self._strace, command), _ENVIRONMENT)  # noqa: S606  a fixed program, no text of the task's
         except BaseException as error:  # noqa: BLE001  a forked child must never run its parent's code
             os.write(2, f"{self._strace} could not be started: {error}".encode("utf-8", "surrogateescape"))
         finally:
             os._exit(127)
 
     def _wait(self, command: int) -> None:
-        """Until the command is traced, and the process that does nothing has come and gone."""
+        """Wait until the command is traced, and the process that does nothing has ended."""
         end = time.monotonic() + _ATTACH_SECONDS
         said = b""
         while b"+++ exited with" not in said or _status(command, "TracerPid:") in ("", "0"):
             left = end - time.monotonic()
             if left <= 0:
                 raise TraceFailure("strace did not attach in time")
-            # the tracing itself tells of itself nowhere but in the process's status
+            # only the command's status shows that it is traced
             ready, _, _ = select.select((self._output,), (), (), _PAUSE if b"+++ exited with" in said else left)
             if ready:
                 chunk = os.read(self._output, _CHUNK)
@@ -257,11 +256,11 @@ class Tracer:
 
     @property
     def ended(self) -> bool:
-        """Whether it has seen the command end."""
+        """Whether strace told that the command ended."""
         return self._parser is not None and self._parser.ended
 
     def serve(self) -> bool:
-        """Take what strace has written; false once it has ended."""
+        """Parse what strace has written; false once strace has ended."""
         for _ in range(_BURST):
             try:
                 chunk = os.read(self._output, _CHUNK)
@@ -283,7 +282,7 @@ class Tracer:
                 self._recorder.traced(access)
 
     def close(self) -> None:
-        """At the end, everything inside being gone: take what is left, and say what is missing."""
+        """Parse the rest once everything inside is gone, and say what is missing."""
         parser = self._parser
         if parser is None:
             return
@@ -296,15 +295,16 @@ class Tracer:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
         self._tell(parser.finish())
-        # the command may end at once of what the kernel answers without a tracer, before this is read
+        # a command may end by a call that no tracer is asked about, before its trace is read
         why = "" if parser.ended else "strace did not see the command end" if self._open else self.lost
         if words := self._heard():
             why = f"strace said: {words}"
-        self._recorder.incomplete = self._recorder.incomplete or why or parser.incomplete
+        if why or parser.incomplete:
+            self._recorder.missed(why or parser.incomplete)
 
 
 def _argv(strace: str, command: int) -> tuple[str, ...]:
-    # a name with a question mark is passed over where the architecture or this strace lacks it
+    # strace passes over a name behind a question mark where the architecture or the version lacks it
     calls = ",".join(f"?{name}" for name in WATCHED)
     return (
         strace,
@@ -312,13 +312,13 @@ def _argv(strace: str, command: int) -> tuple[str, ...]:
         "-q",
         "-y",
         "--seccomp-bpf",
-        # what is sent is not asked for
+        # the bytes that are sent are not needed
         "-s",
         "0",
         "-e",
         f"trace={calls}",
         "-e",
-        # not of the signals alone: strace then tells of no process that one ended either
+        # with all signals left out, strace would not tell of a process that ended either
         "signal=!SIGCHLD",
         "-o",
         f"/proc/self/fd/{_OUTPUT}",
@@ -330,7 +330,7 @@ def _argv(strace: str, command: int) -> tuple[str, ...]:
 
 
 def _failure(said: str) -> TraceFailure:
-    """Why strace did not attach, from its own words."""
+    """The failure that strace's own words tell of."""
     if f": {os.strerror(errno.EPERM)}" in said and "ptrace(" in said:
         return TraceRefused(f"strace may not trace the command: ptrace is refused here ({os.strerror(errno.EPERM)})")
     return TraceFailure(f"strace could not attach: {said or 'it ended without a word'}")
@@ -345,7 +345,7 @@ def _until(holds: Callable[[], bool], otherwise: str) -> None:
 
 
 def _status(pid: int, field: str) -> str:
-    """A word of a process's status, empty when it is gone."""
+    """A word of a process's status, empty when the process is gone."""
     try:
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
             return next((line.split()[1] for line in status if line.startswith(field)), "")

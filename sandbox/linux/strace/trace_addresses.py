@@ -1,4 +1,4 @@
-"""Addresses as strace writes them."""
+"""Socket addresses as strace writes them. Pure."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _SOCKET = re.compile(rb"\d+<(socket:\[\d{1,20}\])>")
 _CONNECTED_ONLY = re.compile(rb"AF_INET6?, SOCK_(?:DGRAM|RAW)\b")
 _UNIX = re.compile(rb'sa_family=AF_UNIX, sun_path=("(?:[^"\\]|\\.){0,500}+")')
 
-#: Sockets remembered; the oldest are forgotten beyond it.
+#: The most sockets remembered; the oldest are forgotten first.
 SOCKETS = 20_000
 
 
 class TracedAddress(NamedTuple):
-    """Where a connection was to go.
+    """The target of a connection.
 
     Attributes:
         asked: `host:port`, or the path as spelled.
-        path: absolute, empty for a host; for a relative one too.
+        path: the path where it is absolute; empty for a relative one, and for a host.
     """
 
     asked: str
@@ -33,17 +33,16 @@ class TracedAddress(NamedTuple):
 
 
 class DatagramSockets:
-    """Sockets that are connected only to learn which address this machine would use: nothing leaves by that.
+    """Sockets that a program connects only to learn which address this machine would use: nothing leaves by that.
 
-    They are known by the kernel's own number, which no copy of a descriptor changes; one that is not known counts as a
-    stream.
+    Each is known by its inode, which no copy of a descriptor changes. A socket that is not known counts as a stream.
     """
 
     def __init__(self) -> None:
         self._known: dict[bytes, None] = {}
 
     def made(self, body: bytes, returned: bytes) -> None:
-        """A socket came to be.
+        """Remember a socket that was made.
 
         Args:
             body: the arguments of the call.
@@ -57,14 +56,14 @@ class DatagramSockets:
         self._known[found.group(1)] = None
 
     def connects(self, call: str, body: bytes) -> bool:
-        """Whether a call connects one of them."""
+        """Whether a call connects a remembered socket."""
         found = _SOCKET.match(body)
         return call == "connect" and found is not None and found.group(1) in self._known
 
 
 def connection(call: str, body: bytes) -> TracedAddress | None:
-    """The first address in the arguments of a connect or a send; `None` when there is none that names a place."""
-    # what is sent may spell an address: it comes before the one that counts
+    """The first address in the arguments of a connect or a send; `None` where there is none of a host or a path."""
+    # the bytes of a message may spell an address, and come before the one that counts
     where = body if call == "connect" else _behind_data(call, body)
     found = _FOUR.search(where)
     if found is not None:

@@ -1,4 +1,4 @@
-"""What a whole call names, and what it meant to do with it."""
+"""The paths that a whole call names, and what it meant to do with each. Pure."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
     from sandbox.linux.strace.traced_processes import TracedProcess
 
-#: Repeated calls are known by so many.
+#: The most repeated calls remembered.
 REPEATED = 20_000
 
-#: Whoever makes these finds nothing there.
+#: Intents of calls that succeed only where the path has nothing.
 NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})
 
 CONNECTS = ("connect", "sendto", "sendmsg", "sendmmsg")
 
-#: Once one of these has come off, a path may lead elsewhere.
+#: Calls after whose success a path may lead elsewhere.
 LINKS = frozenset({"symlink", "symlinkat", "link", "linkat", "rename", "renameat", "renameat2"})
 
-#: Those whose success may tell something.
+#: Calls whose success may be worth telling.
 TELLING = syscall_table.WRITES | syscall_table.OPENS
 
 _WRITES = re.compile(rb"O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE)")
 _RESOLVE_IN_ROOT = 0x10
-# links of a process to its directories, which go with it
+# links of a process to its directories, gone once the process is
 _OWN = re.compile(r"/proc/(self|thread-self|\d+)(?:/task/\d+)?/(cwd|root)(?=/|$)")
 _CWD = re.compile(r"/proc/(?:self|thread-self)/cwd(?=/|$)")
 _PROC = "/proc/"
 _UNKNOWN = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(?:cwd|root|fd/\d+)/.")
-# how many arguments of each call are read
+# the number of arguments of each call that are read
 _WANTED = {
     call.name: 1 + max(call.flags, call.how, *(a.path for a in call.paths), *(a.dirfd for a in call.paths))
     for call in syscall_table.CALLS.values()
@@ -51,16 +51,16 @@ class TracedFiles(Protocol):
     """The host's file system, as far as a trace needs it."""
 
     def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
-        """The absolute path with no link left that `path` leads the caller to; see `walking.walk`."""
+        """The absolute path, with no link left, that `path` leads the caller to; see `path_walk.walk`."""
 
     def exists(self, path: str) -> bool:
-        """Whether there is something, a link in the last place not followed."""
+        """Whether the path exists; a link in the last place is not followed."""
 
     def changes(self, call: str, intent: Intent, path: str) -> bool:
-        """Whether a call that may write there counts though it succeeded."""
+        """Whether a call that writes there is refused by name, so that it counts though it succeeded."""
 
-    def shut(self, pid: int, path: str) -> bool:
-        """Whether a path goes through another process's link that the caller may not follow; see `walking.shut`."""
+    def is_closed_link(self, pid: int, path: str) -> bool:
+        """Whether a path goes through a link that is closed to the caller; see `path_walk.is_closed_link`."""
 
 
 class _Named(NamedTuple):
@@ -76,13 +76,13 @@ class TracedCalls:
     """The calls of one trace.
 
     Args:
-        noted: see `Parser`.
-        miss: told why something could not be read.
+        noted: see `TraceParser`.
+        miss: called with the reason why something could not be read.
 
     Attributes:
-        datagrams: is told of each socket that is made.
-        plain: whether every path of the last call that failed is where it is spelled, so that whoever makes the
-            same call again is told the same.
+        datagrams: the sockets that connect to nowhere.
+        plain: whether every path of the last failed call is where it is spelled, so that a repetition of it by anybody
+            leads to the same.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class TracedCalls:
         self.plain = True
 
     def forget(self) -> None:
-        """Paths may lead elsewhere from now on."""
+        """Forget where paths led, since they may lead elsewhere from now on."""
         self._repeated.clear()
 
     def moved(self, pid: int, process: TracedProcess, name: str, body: bytes) -> None:
@@ -138,7 +138,7 @@ class TracedCalls:
                     yield self._access(pid, name, named, path, intent=intent, errno="", refused=True)
 
     def _changes(self, name: str, result: line_grammar.CallResult) -> bool:
-        """Whether an open may count, by what strace notes of the file."""
+        """Whether an open may count, by the noted file."""
         opened = line_grammar.descriptor(result.noted) if result.noted else None
         if opened is None or result.noted.endswith(_DELETED):
             return True
@@ -160,17 +160,17 @@ class TracedCalls:
             return
         call = syscall_table.CALLS.get(name)
         if call is None or errno == "EBADF" or (errno == "EINVAL" and name in _LINKS):
-            return  # nowhere was looked; or it is there, and no link
+            return  # no name was looked up, or the name is no link
         repeated = (f"{process.directory.path}\0{name}\0{errno}", body)
         self.plain = True
         if repeated in self._repeated:
             return
         for named in self._named(pid, process, call, body, errno):
-            for place in self._left_again(pid, named):
+            for place in self._directories_passed(pid, named):
                 yield self._access(pid, name, named, place, intent=Intent.PROBE, errno=errno)
             path = self._walk(pid, named)
             self.plain = self.plain and self._is_plain(named, path)
-            # a mount below a directory keeps it where it is
+            # a directory that holds a mount cannot be removed or renamed (EBUSY, rename(2))
             kept = errno == "EBUSY" and self._places.changes(name, named.intent, path)
             yield self._access(pid, name, named, path, intent=named.intent, errno=errno, refused=kept)
             if len(call.paths) > 1 and not self._places.exists(path):
@@ -181,19 +181,19 @@ class TracedCalls:
             self._repeated.add(repeated)
 
     def _is_plain(self, named: _Named, path: str) -> bool:
-        """Whether no link was followed, and no descriptor that only its process knows."""
+        """Whether no link was followed, and no descriptor used that only its process knows."""
         known = self._noted or named.base in (named.cwd, "/")
         return known and named.root == "/" and path == os.path.normpath(os.path.join(named.base, named.asked))
 
     def _named(
         self, pid: int, process: TracedProcess, call: syscall_table.Call, body: bytes, errno: str = ""
     ) -> Iterator[_Named]:
-        """Each path of a call that names one and can be placed."""
+        """Each path that a call names and whose place is known."""
         given = line_grammar.arguments(body, _WANTED[call.name])
         at = call.how if call.how >= 0 else call.flags
         said = given[at] if 0 <= at < len(given) else b""
         if call.how >= 0:
-            # {flags=O_RDONLY|O_CLOEXEC, mode=..., resolve=RESOLVE_IN_ROOT}
+            # the shape is {flags=O_RDONLY|O_CLOEXEC, mode=..., resolve=RESOLVE_IN_ROOT}
             said, _, resolve = said.partition(b"resolve=")
             rooted = bool(line_grammar.flags(resolve, self._architecture) & _RESOLVE_IN_ROOT)
             said = said.partition(b"mode=")[0]
@@ -232,7 +232,7 @@ class TracedCalls:
             return os.fsdecode(said[0]), not said[1]
         if argument == b"NULL":
             return ("" if call.null else None), True
-        # an address: where the call could not read it either, it names nothing
+        # strace writes an address where it could not read; where the call could not either, it names nothing
         if errno != "EFAULT":
             self._miss(f"a path in the trace could not be read ({call.name})")
         return None, True
@@ -259,7 +259,7 @@ class TracedCalls:
         return found
 
     def _walk(self, pid: int, named: _Named) -> str:
-        """Where a path leads; its process may be gone by now, and its links in `/proc` with it."""
+        """The path that a named one leads to; its process may be gone, and the links in `/proc` with it."""
         asked, base = named.asked, named.base
         spelled = asked if asked.startswith("/") else f"{base.rstrip('/')}/{asked}"
         own = _OWN.match(spelled) if spelled.startswith(_PROC) else None
@@ -271,16 +271,16 @@ class TracedCalls:
             return path
         cwd = _CWD.match(path)
         if cwd is not None and named.root == "/" and not self._places.exists(f"/proc/{pid}"):
-            # a link led there, and the process has ended: where it stood is known all the same
+            # a link led to the working directory of a process that has ended, which the trace knows all the same
             rest = "." + path[cwd.end() :]
             path = self._places.walk(pid, rest, base=named.cwd, follows=named.follows, root="/")
-        # it led somewhere when the call was made: its process, or the descriptor, is gone since
-        if _UNKNOWN.match(path) and not self._places.shut(pid, path):
+        # the link led somewhere when the call was made: its process, or the descriptor, is gone since
+        if _UNKNOWN.match(path) and not self._places.is_closed_link(pid, path):
             self._miss(f"a path through the links of a process could not be followed any more ({path})")
         return path
 
-    def _left_again(self, pid: int, named: _Named) -> Iterator[str]:
-        """The directories a path goes into and leaves by `..`: each has to be there, so each is looked at."""
+    def _directories_passed(self, pid: int, named: _Named) -> Iterator[str]:
+        """The directories that a path enters and leaves again by `..`; the kernel looks each of them up."""
         spelled = named.asked if named.asked.startswith("/") else f"{named.base.rstrip('/')}/{named.asked}"
         if "/.." not in spelled:
             return
@@ -299,7 +299,7 @@ class TracedCalls:
             intent=intent,
             asked=named.asked,
             path=path,
-            # a call that came off says how it was before: by now what it took away is gone, and what it made is there
+            # by now a successful call has removed what was there, or made what was not
             exists=self._places.exists(path) if errno else intent not in NEW,
             errno=errno,
             follows=named.follows,

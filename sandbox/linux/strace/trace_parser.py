@@ -1,11 +1,12 @@
-"""The trace of one command, fed as it comes: what failed is handed out as accesses.
+"""The trace of one command, parsed as it comes: failed calls come out as accesses. Pure.
 
 Invariants:
-1. Whatever the bytes, nothing is raised, memory stays bounded, and what could not be read is said (`incomplete`).
+1. Whatever the bytes, nothing is raised, memory stays bounded, and a part that could not be read is told
+   (`incomplete`).
 2. However the bytes are cut, the answers are the same.
-3. A result is read at a line's end alone: a path may spell one.
+3. A result is read only at a line's end: a path may spell one.
 
-What succeeded met no wall, so it is no denial, but for a name no task may write wherever it may write.
+A call that succeeded met no wall and is no denial, except on a name that no task may write.
 """
 
 from __future__ import annotations
@@ -23,35 +24,35 @@ if TYPE_CHECKING:
     from sandbox.linux.strace.trace_calls import TracedFiles
     from sandbox.linux.strace.traced_processes import TracedProcess
 
-#: The longest line: two paths of 4096 bytes, each byte four characters, and what stands around them.
+#: The longest line: two paths of 4096 bytes, each byte as four characters, and the rest of a call.
 LINE_LIMIT = 48 << 10
-#: Calls that have begun and not ended, in all; one for each thread that waits.
+#: The most calls that have begun and not ended; each thread that waits has one.
 SPLIT_LIMIT = 16_384
-#: Bytes of them.
+#: The most bytes of those calls.
 SPLIT_BYTES = 32 << 20
 
 _NAME = re.compile(rb"([a-z_][a-z0-9_]*)\(")
 _RESUMED = re.compile(rb"<\.\.\. ([a-z_][a-z0-9_]*) resumed>")
 _SUPERSEDED = re.compile(rb"\+\+\+ superseded by execve in pid (\d{1,10}) \+\+\+")
 _EXITED = re.compile(rb"\+\+\+ (?:exited with \d+|killed by SIG[A-Z0-9_+]+(?: \(core dumped\))?) \+\+\+")
-# of a process killed as it entered a call, before strace could read which one: the kernel carries out none of it
+# a line of a process killed as it entered a call, which the kernel does not carry out
 _KILLED_AT_ENTRY = re.compile(rb"\?\?\?\((?:\) += \?| <unfinished \.\.\.>)|<\.\.\. \?\?\? resumed>\) += \?")
-# lines that tell nothing: of calls that came to what was asked of them
+# lines of calls that succeeded, and so tell nothing
 _PLAIN = (
     rb"(?:\[pid +\d{1,10}\] ?|\d{1,10} +)"
     rb"(?:(?:newfstatat|l?stat|statx|f?access|faccessat2?|readlink(?:at)?|execve|statfs)\([^\n]*\) += \d+"
-    # where strace notes what was opened, nothing is left to remember
+    # an open whose file strace notes leaves nothing to remember
     rb"|open(?:at2?)?\((?![^\n]*O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE))[^\n]*\) += \d+<[^\n<]*>(?:\(deleted\))?"
     rb"|readlink(?:at)?\([^\n]*\) += -1 EINVAL \([^\n\"()]*\)"
     rb"|--- SIG[^\n]*)\n"
 )
-#: Any line: whose it is, and what it says.
+#: Any line: the number of its process, and its text.
 LINE = rb"(?:(\d{1,10}) +|\[pid +(\d{1,10})\] ?)?([^\n]*)\n"
-# those that tell nothing are passed over in one go, for speed
+# lines that tell nothing are skipped in one match, for speed
 _LINES = re.compile(rb"(?>%b)*+(?:%b|\Z)" % (_PLAIN, LINE))
-# where the path starts does not depend on who asks; /dev holds links into /proc
+# paths that start at the same place for every caller; /dev holds links into /proc
 _PLACED = re.compile(rb'^(?:AT_FDCWD</[^>]*>, "(?!/proc/|/dev/|//)|"/(?!proc/|dev/|/))')
-# calls whose one path is what a line begins with: the second of a rename may be relative
+# calls whose one path begins the line: the second path of a rename may be relative
 _PLACED_BY_FIRST = frozenset(
     name
     for name, call in syscall_table.CALLS.items()
@@ -63,7 +64,7 @@ _ENDS = ("exit_group", "exit")
 _MOVES = ("chdir", "fchdir")
 _ENDED = frozenset(b"+++ exited with %d +++" % code for code in range(256))
 
-#: What strace is asked to write down; the ones this machine lacks are left out by strace.
+#: The calls strace is asked to write down; strace leaves out those that this machine lacks.
 WATCHED = (
     *sorted(syscall_table.CALLS),
     *CONNECTS,
@@ -80,17 +81,17 @@ _NAMES = {name.encode("ascii"): name for name in WATCHED}
 
 
 class TraceParser:
-    """One trace.
+    """The parser of one trace.
 
     Args:
         architecture: for the bits of flags.
         places: see `TracedFiles`.
         cwd: where the command starts.
         root: the command's own process, 0 for the first that speaks.
-        noted: strace was told to note the files that descriptors stand for (`-y`).
+        noted: whether strace notes the files that descriptors stand for (`-y`).
 
     Attributes:
-        ended: the command's own process has said that it ends (`exit_group`), or strace that it has.
+        ended: whether the command's own process told that it ends (`exit_group`), or strace told so.
         incomplete: why something was missed, empty while nothing was.
     """
 
@@ -114,7 +115,7 @@ class TraceParser:
         self.incomplete = ""
 
     def feed(self, data: bytes) -> list[Access]:
-        """What `data` completes."""
+        """The accesses that `data` completes."""
         end = data.rfind(b"\n") + 1
         if not end:
             self._keep(self._rest + data)
@@ -148,7 +149,7 @@ class TraceParser:
         self._rest = b"" if self._skips else rest
 
     def finish(self) -> list[Access]:
-        """At the end of the trace."""
+        """The accesses left at the end of the trace."""
         if self._rest or self._skips:
             self._miss("the trace ends in the middle of a line")
         self._rest = b""
@@ -164,7 +165,7 @@ class TraceParser:
     def _guarded(self, pid: int, line: bytes, found: list[Access]) -> None:
         try:
             self._line(pid, line, found)
-        except Exception as error:  # noqa: BLE001  what a line names could be anything; the rest of the trace counts too
+        except Exception as error:  # noqa: BLE001  a line may name anything, and the rest of the trace counts
             self._miss(f"a line of the trace could not be read ({type(error).__name__}: {error})")
 
     def _line(self, pid: int, line: bytes, found: list[Access]) -> None:
@@ -188,7 +189,7 @@ class TraceParser:
                 self._call(pid, named.group(1).decode("ascii"), line, found)
 
     def _call(self, pid: int, name: str, line: bytes, found: list[Access]) -> None:
-        """One call, or its first half."""
+        """Read one call, or its first half."""
         process = self._processes.get(pid)
         if process is None:
             if not self._processes.hold(pid, line):
@@ -218,7 +219,7 @@ class TraceParser:
         if result.errno:
             found.extend(self._calls.failed(pid, process, name, body, result.errno))
             if self._calls.plain and name in _PLACED_BY_FIRST and _PLACED.match(body):
-                # whoever makes this call again is told the same, wherever it stands
+                # the same call fails in the same way for anybody, wherever it is made
                 if len(self._told) >= REPEATED:
                     self._told.clear()
                 self._told.add(line)
@@ -252,7 +253,7 @@ class TraceParser:
         return head
 
     def _resumed(self, pid: int, line: bytes, found: list[Access]) -> None:
-        """A call that goes on; a stray half is of one that began before anybody looked."""
+        """Read the second half of a call; a half without a first belongs to a call that began before the trace."""
         resumed = _RESUMED.match(line)
         head = self._forget(pid)
         if resumed is None:
@@ -270,13 +271,13 @@ class TraceParser:
             self._miss("a line of the trace is none of strace's")
 
     def _exit(self, pid: int) -> None:
-        # of the command's own process strace says so once its last thread is gone
+        # strace tells of the command's own process once its last thread is gone
         self.ended = self.ended or pid == self._processes.root
         self._forget(pid)
         self._processes.ended(pid)
 
 
 def _short(whole: bytes) -> bool:
-    """Whether no line can be too long: there is an end in every stretch of half a line's limit."""
+    """Whether no line can be too long, since each stretch of half a line's limit has a line's end."""
     half = LINE_LIMIT // 2
     return all(whole.find(b"\n", at, at + half) >= 0 for at in range(0, len(whole), half))

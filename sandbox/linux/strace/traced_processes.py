@@ -1,14 +1,14 @@
-"""Where each process stands: its working directory and, where strace does not note them, its descriptors."""
+"""The working directory of each traced process and, where strace does not note them, its descriptors. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-#: Of one process; the oldest are forgotten beyond it.
+#: The most descriptors remembered of a process; the oldest are forgotten first.
 DESCRIPTORS = 1024
-#: Processes known at a time; likewise.
+#: The most processes remembered; the oldest are forgotten first.
 PROCESSES = 16_384
-#: Lines of processes whose parent is still to be told.
+#: The most lines kept of processes whose parent is not told yet.
 WAITING = 10_000
 
 #: Calls that make a process.
@@ -24,11 +24,11 @@ class WorkingDirectory:
 
 @dataclass(slots=True)
 class TracedProcess:
-    """One thread, as the kernel numbers them.
+    """A traced thread, as the kernel numbers them.
 
     Attributes:
-        group: the first thread of its process.
-        files: what its descriptors were opened on, as far as the trace told.
+        group: the first thread of the thread's process.
+        files: the path each descriptor was opened on, as far as the trace told.
     """
 
     group: int
@@ -36,7 +36,7 @@ class TracedProcess:
     files: dict[int, str] = field(default_factory=dict)
 
     def opened(self, number: int, path: str) -> None:
-        """A descriptor came to stand for a path."""
+        """Remember the path that a descriptor was opened on."""
         self.files.pop(number, None)
         if len(self.files) >= DESCRIPTORS:
             del self.files[next(iter(self.files))]
@@ -44,11 +44,11 @@ class TracedProcess:
 
 
 class TracedProcesses:
-    """All of one trace.
+    """The processes of one trace.
 
     Args:
-        root: the command's own process; 0 takes the first one that speaks.
-        cwd: where it starts, and where one stands of which nothing is known.
+        root: the command's own process; 0 takes the first one of the trace.
+        cwd: the working directory of the command, and of any process of which nothing is known.
     """
 
     def __init__(self, root: int, cwd: str) -> None:
@@ -60,7 +60,7 @@ class TracedProcesses:
         self._held = 0
 
     def get(self, pid: int) -> TracedProcess | None:
-        """The process, `None` while it cannot be said whose child it is."""
+        """The process of a number, `None` while its parent cannot be told."""
         found = self._known.get(pid)
         if found is not None:
             return found
@@ -75,12 +75,12 @@ class TracedProcesses:
         return None
 
     def ours(self, pid: int) -> bool:
-        """Whether a thread is one of the command's own process."""
+        """Whether a thread belongs to the command's own process."""
         found = self._known.get(pid)
         return pid == self.root or (found is not None and found.group == self.root)
 
     def hold(self, pid: int, line: bytes) -> bool:
-        """Keep a line until its process is known; false when too many are kept."""
+        """Keep a line until its process is known; false where too many are kept."""
         self._held += 1
         if self._held > WAITING:
             return False
@@ -88,12 +88,12 @@ class TracedProcesses:
         return True
 
     def making(self, pid: int, head: bytes) -> None:
-        """A call that makes a process has begun."""
+        """Note that a call which makes a process has begun."""
         if len(self._making) < PROCESSES:
             self._making[pid] = head
 
     def made(self, pid: int, call: bytes, child: int | None) -> list[bytes]:
-        """It has ended; the lines its child has written meanwhile."""
+        """Note that such a call has ended; the lines that its child has written meanwhile."""
         self._making.pop(pid, None)
         parent = self.get(pid)
         if child is None or child <= 0 or parent is None:
@@ -108,7 +108,7 @@ class TracedProcesses:
         return lines
 
     def lost(self) -> list[tuple[int, list[bytes]]]:
-        """At the end, the lines of processes whose parent was never told; each then stands where the command began."""
+        """The kept lines of processes whose parent was never told; each counts as standing where the command began."""
         found = list(self._waiting.items())
         self._waiting.clear()
         self._making.clear()
@@ -116,13 +116,13 @@ class TracedProcesses:
         return found
 
     def superseded(self, old: int, pid: int) -> None:
-        """An execve in thread `old` made it the process's first thread."""
+        """Note that an execve in thread `old` made it the first thread of its process (execve(2))."""
         found = self._known.pop(old, None)
         if found is not None:
             self._enter(pid, TracedProcess(found.group, found.directory, found.files))
 
     def ended(self, pid: int) -> None:
-        """A thread is gone; its number may come back as another's."""
+        """Forget a thread that ended; its number may come back as another's."""
         self._known.pop(pid, None)
         self._making.pop(pid, None)
 

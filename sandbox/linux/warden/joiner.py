@@ -21,9 +21,9 @@ from sandbox.linux.warden import rehearsal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: The longest word on the link to the warden.
+#: The most bytes of a word on the link to the warden.
 WORD = 4096
-#: Descriptors with one word to the warden at most.
+#: The most descriptors that come with one word to the warden.
 DESCRIPTORS = 8
 # the spec and the three standard streams
 _DESCRIPTORS = 4
@@ -32,28 +32,28 @@ _WITHOUT = "use the observer auto, which does without"
 
 @functools.cache
 def task_filter(notify: seccomp_filter.Notify, *, free: bool = False) -> bytes:
-    """The filter of every task on this machine; the supervisor has it ready before it forks.
+    """The filter of every task on this machine; the supervisor assembles it before it forks.
 
     Args:
         notify: which calls stop for the warden.
-        free: whether the task may connect to any socket where nobody would do it for it.
+        free: whether the task may connect to any socket while nobody makes connections for it.
     """
     sockets: seccomp_filter.UnixSockets = "mediated" if notify != "none" else "free" if free else "refused"
     return seccomp_filter.program(ARCHITECTURES[os.uname().machine], notify=notify, unix_sockets=sockets)
 
 
-def live(link: socket.socket, *, proc: bool) -> NoReturn:
-    """Build what the warden asks for, or say why not.
+def main(link: socket.socket, *, proc: bool) -> NoReturn:
+    """Enter namespaces, become process 1 and build what a spec asks for, or tell the warden why not.
 
-    The first word is the anchor's number, and none comes when there is no anchor; the second, for process 1, brings
-    the spec and the standard streams, and none comes when the anchor is not wanted after all.
+    The first word on the link is the number of a process in the namespaces; the link closes where there is none. The
+    second word is for process 1, and brings the spec and the standard streams; the link closes where no task comes.
 
     Args:
-        link: to the warden.
+        link: a socket to the warden.
         proc: whether tasks get a `/proc` of their own.
     """
     try:
-        resource_limits.go_first()
+        resource_limits.be_killed_first()
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         inside = _become_first(link, proc=proc)
         if _is_idle(link):
@@ -64,28 +64,28 @@ def live(link: socket.socket, *, proc: bool) -> NoReturn:
             os._exit(0)
         for fd in fds:
             os.set_inheritable(fd, False)
-        spec = decode(_whole(fds[0]))
+        spec = decode(_read_all(fds[0]))
         if isinstance(spec, Spec):
-            _announce(
+            _send_listeners(
                 link,
-                [*inside.waiting, *network_listeners.literal(spec.network), *network_listeners.reached(spec.network)],
+                [*inside.listeners, *network_listeners.literal(spec.network), *network_listeners.reached(spec.network)],
             )
             _build(spec, link, inside, stdio=fds[1:], limits=limits)
     except mount_plan.Vanished as error:
         _tell(link, b"vanished " + f"{error.filename}: {error.strerror}".encode("utf-8", "surrogateescape"))
-    except _Unfused as error:
-        _tell(link, b"unfused " + str(error).encode())
+    except _NoFuse as error:
+        _tell(link, b"no-fuse " + str(error).encode())
     except NotStarted as error:
         _tell(link, b"failed " + f"{error.message}\0{error.hint}".encode("utf-8", "surrogateescape"))
-    except BaseException as error:  # noqa: BLE001  whatever it is, the warden must hear of it
+    except BaseException as error:  # noqa: BLE001  the warden must hear of any error
         if os.environ.get("VXCONF_DEBUG"):
             traceback.print_exc()
         _tell(link, b"failed " + pid1.reason(error))
     os._exit(0)
 
 
-class _Unfused(Exception):
-    """There is a `/dev/fuse`, and nothing can be mounted with it."""
+class _NoFuse(Exception):
+    """A `/dev/fuse` with which nothing can be mounted."""
 
 
 def _is_idle(link: socket.socket) -> bool:
@@ -93,39 +93,39 @@ def _is_idle(link: socket.socket) -> bool:
 
 
 class _Inside(NamedTuple):
-    """What the joiner leaves to process 1.
+    """Descriptors and findings that the joiner leaves to process 1.
 
     Attributes:
-        inner: the user namespace the command belongs in.
-        device: `/dev/fuse`, or why there is none; `mask`: the mount it is for, detached, or why there is none.
-        waiting: the listeners every task has.
-        unmounted: why there is no `/proc` of the task's own, where there is none.
-        resolver: see `listeners.name_resolver`.
+        inner: the user namespace that the command belongs in.
+        device, mask: `/dev/fuse` and the detached mount over it, or the error by which there is none.
+        listeners: the listeners that every task has.
+        unmounted: the error by which the task has no `/proc` of its own, `None` where it has one.
+        resolver: see `network_listeners.name_resolver`.
     """
 
     inner: int
     device: int | OSError
     mask: int | OSError
-    waiting: list[socket.socket]
+    listeners: list[socket.socket]
     unmounted: OSError | None
     resolver: dict[str, int]
 
 
 def _become_first(link: socket.socket, *, proc: bool) -> _Inside:
-    """Enter the namespaces; what returns is process 1, and nothing where there is no anchor."""
-    anchored = link.recv(WORD)
-    if not anchored:
+    """Enter the namespaces and fork; returns in process 1 alone, and nowhere where there are no namespaces."""
+    number = link.recv(WORD)
+    if not number:
         os._exit(0)
-    inner, device = mount_plan.enter(int(anchored), fuse=True)
+    inner, device = mount_plan.enter(int(number), fuse=True)
     mask = device
     if isinstance(device, int):
         try:
-            # not by process 1: who asks is told by the numbers of the namespace the mount was made in
+            # not in process 1: FUSE numbers callers as the mounting process's pid namespace does (fs/fuse/inode.c)
             mask = mount_plan.mask_mount(device)
         except OSError as error:
             mask = error
     waiting = network_listeners.usual()
-    # everything that can be done without a task is done before there is one, the fork included
+    # every step that needs no task is taken before there is one, the fork included
     first = os.fork()
     if first:
         mount_plan.send(link, b"first %d" % first)
@@ -144,13 +144,13 @@ def _tell(link: socket.socket, word: bytes) -> None:
         link.send(word)
 
 
-def _whole(fd: int) -> bytes:
+def _read_all(fd: int) -> bytes:
     with open(fd, "rb") as file:
         return file.read()
 
 
-def _announce(link: socket.socket, waiting: list[socket.socket]) -> None:
-    """Give the warden the listeners of the task's proxy; none stays here, where process 1 comes from."""
+def _send_listeners(link: socket.socket, waiting: list[socket.socket]) -> None:
+    """Send the warden the proxy's listeners, and keep none: the command's process is a fork of this one."""
     for start in range(0, len(waiting), DESCRIPTORS):
         mount_plan.send(link, b"listeners", *(one.fileno() for one in waiting[start : start + DESCRIPTORS]))
     for one in waiting:
@@ -158,10 +158,10 @@ def _announce(link: socket.socket, waiting: list[socket.socket]) -> None:
 
 
 def _masked(spec: Spec, inside: _Inside) -> bool:
-    """Whether the task gets the mask; where it does not, that is taken away.
+    """Whether the task gets the mask; where it does not, the mount is dropped.
 
     Raises:
-        NotStarted: it is asked for, and there is none.
+        NotStarted: the observer `mask` is asked for, and there is none.
     """
     if spec.observer == "mask" and isinstance(inside.device, OSError):
         why = f"/dev/fuse cannot be opened: {inside.device.strerror or inside.device}"
@@ -176,11 +176,11 @@ def _masked(spec: Spec, inside: _Inside) -> bool:
 
 
 def _hand_over(link: socket.socket, device: int, mask: int | OSError) -> int:
-    """Have the warden answer for the mask; the mount."""
+    """Have the warden answer for the mask; the mount's descriptor."""
     if isinstance(mask, OSError):
-        raise _Unfused(mask) from mask
+        raise _NoFuse(mask) from mask
     mount_plan.send(link, b"mask %d %d" % (os.getuid(), os.getgid()), device)
-    # the warden's must be the last one: with another open here, a dead warden's mask would wait, not fail
+    # the warden's must be the last descriptor: with another one open, requests of a dead warden's mask wait for ever
     os.close(device)
     return mask
 
@@ -199,14 +199,14 @@ def _build(
         raise NotStarted("write grants of names cannot be served without a mask and a staging area")
     notify: seccomp_filter.Notify = "none" if spec.observer in ("none", "strace") else "writes" if masked else "all"
 
-    # before anything is mounted, so that the warden answers by the time something is asked
+    # the warden is asked before anything is mounted, so that it answers in time
     shown = _hand_over(link, device, mask) if masked and isinstance(device, int) else None
     stops = b""
     if spec.observer == "strace":
         from sandbox.linux.strace import strace_process
 
         stops = strace_process.traced()
-    # before everything becomes read-only
+    # this copy is made while `/proc` can still be written to
     proc = kernel_calls.clone_tree(kernel_calls.AT_FDCWD, "/proc") if spec.nested else None
     mount_plan.mount_plan(spec.operations, lambda: mount_plan.plain_cover(spec.operations) if shown is None else shown)
     network_listeners.resolve(resolver)

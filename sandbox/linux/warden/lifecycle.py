@@ -1,4 +1,4 @@
-"""EFFECT: a warden's life before and around its task: what it prepares, how a task reaches it, how it ends."""
+"""EFFECT: a warden's life before and around its task: it prepares a sandbox, receives a task, serves it and ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sandbox.proxy.io.published_ports import publish
 if TYPE_CHECKING:
     from sandbox.linux.messages import Base
 
-#: What is handed over with a task: the control socket and the three standard streams.
+#: The descriptors that come with a task: the control socket and the three standard streams.
 DESCRIPTORS = 4
 
 
@@ -32,11 +32,11 @@ def main(handover: socket.socket, base: Base, *, supervisor: int, spare: bool) -
     """Prepare a sandbox, serve the one task that is handed over, and end.
 
     Args:
-        handover: to the supervisor; one packet brings the control socket and the three standard streams. One goes back
-            when the command starts, and its closing tells of this process's end.
-        base: what the sandbox is begun with.
-        supervisor: the parent's number.
-        spare: whether it was made ahead of any task.
+        handover: a socket to the supervisor. One packet brings the control socket and the three standard streams. One
+            goes back when the command starts, and the socket's closing tells of this process's end.
+        base: what the sandbox starts from.
+        supervisor: the number of the parent.
+        spare: whether this warden was forked ahead of any task.
     """
     code = 1
     control: socket.socket | None = None
@@ -55,28 +55,33 @@ def main(handover: socket.socket, base: Base, *, supervisor: int, spare: bool) -
             prepared.discard()
             prepared = _prepared(base, wake, supervisor, handover, control)
         elif spare and isinstance(prepared, Exception):
-            # what was lacking may have been the task's before this one
+            # the resources that were lacking may have been those of the task before
             prepared = _prepared(base, wake, supervisor, handover, control)
         if isinstance(prepared, Exception):
-            raise prepared  # noqa: TRY301  said below, as every other
+            raise prepared  # noqa: TRY301  told below, as any other
         _serve(handover, control, stdio, prepared, wake)
         code = 0
-        # the executor goes first: all this process has left to do is to be taken down
+        # the executor goes on first: this process has only its own end left
         os.sched_yield()
     except NotStarted as error:
-        _fail(control or _taken(handover, spare=spare), error.message, error.hint, masked=isinstance(error, Masked))
-    except BaseException as error:  # noqa: BLE001  the executor must hear of whatever it is
+        _fail(
+            control or _lost_control(handover, spare=spare),
+            error.message,
+            error.hint,
+            no_proc=isinstance(error, Masked),
+        )
+    except BaseException as error:  # noqa: BLE001  the executor must hear of any error
         if os.environ.get("VXCONF_DEBUG"):
             traceback.print_exc()
         reason = f"the sandbox's warden failed: {type(error).__name__}: {error}"
-        _fail(control or _taken(handover, spare=spare), reason, remedy(error))
+        _fail(control or _lost_control(handover, spare=spare), reason, remedy(error))
     _end_children()
     os._exit(code)
 
 
 def _prepared(base: Base, wake: Wake, supervisor: int, *sockets: socket.socket) -> Spare | Exception:
-    """A sandbox without a task, or why there is none; the joiner keeps none of `sockets`."""
-    # a bubblewrap killed while it starts, as it is when this process ends, leaves a child that waits for ever
+    """A sandbox without a task, or why there is none; the joiner closes its copies of `sockets`."""
+    # a bubblewrap that is killed while it starts, as by this process's end, leaves a child that waits for ever
     kernel_calls.die_with_parent(0)
     made = _made(base, wake, *sockets)
     kernel_calls.die_with_parent(signal.SIGKILL)
@@ -105,8 +110,8 @@ def _serve(
     body = receive_body(control)
     if body is None:
         return
-    letters = any(map(_takes_letters, stdio))
-    # process 1 reads it as well, at the same time
+    datagrams = any(map(_is_datagram_socket, stdio))
+    # process 1 reads the spec as well, at the same time
     prepared.hand(body, stdio)
     spec = decode(body)
     if not isinstance(spec, Spec):
@@ -119,40 +124,40 @@ def _serve(
         with contextlib.suppress(OSError):  # the supervisor no longer waits for it
             handover.send(b"begun")
 
-    Warden(spec, control, prepared, wake, begun=begun, published=published, datagrams=letters).run()
+    Warden(spec, control, prepared, wake, begun=begun, published=published, datagrams=datagrams).run()
 
 
-def _takes_letters(stream: int) -> bool:
-    """Whether a standard stream is an AF_UNIX datagram socket, which can be turned to any address."""
+def _is_datagram_socket(stream: int) -> bool:
+    """Whether a standard stream is an AF_UNIX datagram socket, which an address can turn elsewhere."""
     if not stat.S_ISSOCK(os.fstat(stream).st_mode):
         return False
     with socket.socket(fileno=os.dup(stream)) as sock:
         return sock.family == socket.AF_UNIX and sock.type == socket.SOCK_DGRAM
 
 
-def _fail(control: socket.socket | None, reason: str, hint: str = "", *, masked: bool = False) -> None:
+def _fail(control: socket.socket | None, reason: str, hint: str = "", *, no_proc: bool = False) -> None:
     if control is not None:
-        send(control, Failed(reason=reason, hint=hint, masked=masked))
+        send(control, Failed(reason=reason, hint=hint, no_proc=no_proc))
 
 
 def _wait(handover: socket.socket, prepared: Spare, wake: Wake) -> bool:
-    """Wait, as a spare, for a task; false when what was prepared is of no use any more."""
+    """Wait for a task as a spare; false when the prepared sandbox is of no use any more."""
     settled = prepared.settle()
-    wake.hush()  # it rang for the joiner
+    wake.clear()  # the joiner's end woke it
     poll = select.poll()
     for fd in (handover.fileno(), prepared.link.fileno(), wake.descriptor):
         poll.register(fd, select.POLLIN)
-    # a child that ended, or a word of process 1's, means that it failed
+    # a word of process 1's, or a child that ended, means a failure
     if settled and _all_alive() and {fd for fd, _ in poll.poll()} == {handover.fileno()}:
         return True
     with contextlib.suppress(OSError):
-        # from now on the supervisor's sending fails; a task that was sent before is still to be received
+        # the supervisor's next send fails from now on; a task that was sent before is still received
         handover.shutdown(socket.SHUT_RD)
     return False
 
 
 def _all_alive() -> bool:
-    """Whether no child ended unheard: what rang while the joiner's end was waited for may have been another's."""
+    """Whether no child has ended unnoticed: the pipe may have told of another's end than the joiner's."""
     try:
         return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     except ChildProcessError:
@@ -162,10 +167,10 @@ def _all_alive() -> bool:
 def _receive_request(handover: socket.socket) -> tuple[socket.socket, tuple[int, ...]] | None:
     word, fds, _, _ = socket.recv_fds(handover, 16, DESCRIPTORS)
     for fd in fds:
-        # recv_fds drops the flag that would do it; a child that keeps the control socket keeps the executor waiting
+        # socket.recv_fds sets no close-on-exec; a child with a copy of the control socket keeps the executor waiting
         os.set_inheritable(fd, False)
     if 0 < len(fds) < DESCRIPTORS:
-        # the kernel drops what it has no number for
+        # the kernel drops descriptors for which this process has no number left
         lost = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         _fail(socket.socket(fileno=fds[0]), f"a task cannot be handed over: {lost.strerror}", remedy(lost))
     if not word or len(fds) != DESCRIPTORS:
@@ -173,8 +178,8 @@ def _receive_request(handover: socket.socket) -> tuple[socket.socket, tuple[int,
     return socket.socket(fileno=fds[0]), tuple(fds[1:])
 
 
-def _taken(handover: socket.socket, *, spare: bool) -> socket.socket | None:
-    """The control socket of a task whose warden failed before it took it; none is promised to a spare."""
+def _lost_control(handover: socket.socket, *, spare: bool) -> socket.socket | None:
+    """The control socket of a task whose warden failed before it received it; a spare has none coming."""
     if spare:
         return None
     with contextlib.suppress(OSError):
@@ -184,7 +189,7 @@ def _taken(handover: socket.socket, *, spare: bool) -> socket.socket | None:
 
 
 def _end_children() -> None:
-    """A bubblewrap killed while it starts leaves a child that waits for it for ever, and that is now ours."""
+    """Kill this process's children, one of which a bubblewrap may have left that was killed while it started."""
     with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as children:
         for child in children.read().split():
             os.kill(int(child), signal.SIGKILL)

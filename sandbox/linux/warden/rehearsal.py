@@ -1,7 +1,7 @@
-"""EFFECT: the motions of a task, gone through with nothing of a task.
+"""EFFECT: a rehearsal of a task, with nothing of a task.
 
-What a process does for the first time after its fork costs it a copy of every page it writes to, the counts of
-references among them. A spare has the time for that; a task that waits has not.
+After a fork the first write to each page costs a copy of it, and counting references is a write. A spare runs through
+the code of a task while it waits, so that those copies are made before a task comes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REQUESTS = (
 
 @functools.cache
 def spec() -> bytes:
-    """A spec nobody runs, encoded."""
+    """A spec that nobody runs, encoded."""
     origin = Origin(reason="rehearsed")
     operations = (
         ReadOnlyRoot(path="/", origin=origin),
@@ -46,17 +46,17 @@ def spec() -> bytes:
 
 
 def serve() -> None:
-    """In a warden: read a spec, and answer for it what the kernel asks first."""
+    """Read a spec in a warden, and answer the requests that the kernel makes first."""
     read = decode(spec())
     if not isinstance(read, Spec):
         return
-    doors = RequestLoop(read.operations, read.boundary, Recorder(ARCHITECTURES[os.uname().machine]))
+    requests = RequestLoop(read.operations, read.boundary, Recorder(ARCHITECTURES[os.uname().machine]))
     for word in (Started(pid=0, observer="mask"), Finished(status=0)):
         encode(word)
-    with contextlib.suppress(OSError, UnreadableMemory):  # no descriptor is left, which the task itself will be told
+    with contextlib.suppress(OSError, UnreadableMemory):  # no descriptor is left: the task will be told
         nobody = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
-            doors.rehearse(nobody, [_request(*one) for one in _REQUESTS])
+            requests.rehearse(nobody, [_request(*one) for one in _REQUESTS])
             with Caller(os.getpid()) as caller:
                 os.close(caller.descriptor(nobody))
         finally:

@@ -1,4 +1,4 @@
-"""EFFECT: the two descriptors a task knocks at, the mask's and the listener's, each request answered."""
+"""EFFECT: answers to a task's requests on two descriptors: those to the mask, and calls that wait at the listener."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from sandbox.planning.operations import Operation
     from sandbox.request.protected_names import ProtectedNames
 
-# the largest write the mask announces, its header, and what the kernel insists on
+# the largest WRITE that the mask announces, its header, and the least that the kernel asks for (FUSE_MIN_READ_BUFFER)
 _READ_SIZE = (1 << 20) + 4096 + 8192
-# served in one go before the other doors are looked at
+# requests served in one go, before other descriptors have their turn
 _BURST = 64
 _DISK_THREADS = 4
 _SETTLE_SECONDS = 5.0
@@ -41,19 +41,19 @@ _LOOK_SECONDS = 0.02
 
 
 class RequestLoop:
-    """Answers looks and notified calls, and hands each to the recorder.
+    """Answers requests and notified calls, and hands each to the recorder.
 
-    Where names are served from the host, a caller's memory may be pages of a served file, and reading it waits for
-    this process to answer: callers are then read by a thread, while this one goes on serving.
+    Where names are served from the host, a caller's memory may be pages of a served file, and a read of it waits until
+    this process answers. A thread therefore reads such callers, while the loop goes on.
 
     Args:
-        operations: the plan, for what the mask shows.
-        boundary: directories in which every look at a hidden name must arrive; elsewhere the kernel may remember.
+        operations: the plan, which says what the mask shows.
+        boundary: directories in which every lookup of a hidden name must arrive; elsewhere the kernel may remember it.
         granted, staging, executed: see `Spec`.
-        wake: called from another thread when something was recorded.
+        wake: called from another thread when an access was recorded.
         network: what the task may connect to.
-        proxy: the task's own.
-        datagrams: whether a standard stream of the task's is an AF_UNIX datagram socket.
+        proxy: the task's own proxy.
+        datagrams: whether a standard stream of the task is an AF_UNIX datagram socket.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class RequestLoop:
         datagrams: bool = False,
     ) -> None:
         slashed = tuple(directory.rstrip("/") + "/" for directory in boundary)
-        # what leads to such a directory must not be remembered as missing either: no look would get past it
+        # directories above a boundary must not be remembered as missing either: no lookup would get past them
         above = frozenset(parent for directory in boundary for parent in paths.parents(directory))
         self._tree = MaskTree(
             operations,
@@ -85,7 +85,7 @@ class RequestLoop:
         self._wake = wake
         self._callers = WorkerThreads(1, self._missed)
         self._disk = WorkerThreads(_DISK_THREADS, self._missed)
-        self._dials = SocketCalls(
+        self._sockets = SocketCalls(
             network or Policy(),
             recorder,
             missed=self._missed,
@@ -97,18 +97,18 @@ class RequestLoop:
         self._listener = -1
         self._owner = (0, 0)
         self._time = time.time_ns()
-        # pages of it come to be as they are read into; few requests need more than one
+        # memory is used for the pages that are read into, and few requests need more than one
         self._buffer = mmap.mmap(-1, _READ_SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self._view = memoryview(self._buffer)
 
     def open_mask(self, device: int, uid: int, gid: int) -> int:
         """Serve the mask from `device`; everything in it belongs to `uid` and `gid`."""
-        # a request can be withdrawn between poll and read, and a blocking read would then hang every other door
+        # a request may be withdrawn between poll and read, and a read that blocks would then stop the loop
         os.set_blocking(device, False)
         self._mask, self._owner = device, (uid, gid)
         if self._granted:
             self._server = PassthroughServer(self._tree, self._granted, self._staging, self._executed)
-            # from here on files are handled as the task itself could, with the mode bits it asks for
+            # files are handled from here on under the task's own rights, and with the mode bits it asks for
             os.umask(0)
             kernel_calls.drop_file_capabilities()
             sys.setswitchinterval(0.0005)
@@ -121,31 +121,31 @@ class RequestLoop:
             self._answer(memoryview(raw))
 
     def close(self) -> tuple[str, ...]:
-        """At the end, everything inside being gone: answer what is left; what stayed in staging, see `Finished`."""
+        """Answer the rest once everything inside is gone; the names that stayed in staging, see `Finished`."""
         if self._mask >= 0:
             self._serve_mask()
         end = time.monotonic() + _SETTLE_SECONDS
-        while not self._dials.settle(_LOOK_SECONDS):
+        while not self._sockets.settle(_LOOK_SECONDS):
             if time.monotonic() > end:
                 self._missed(TimeoutError("a connection was still being made at the end"))
                 break
-            if self._mask >= 0:  # its thread may be looking there
+            if self._mask >= 0:  # the thread may look up names in the mask
                 self._serve_mask()
-        for aside in (self._callers, self._disk):
-            if not aside.settle(_SETTLE_SECONDS):
+        for threads in (self._callers, self._disk):
+            if not threads.settle(_SETTLE_SECONDS):
                 self._missed(TimeoutError("a call was still being read at the end"))
         return () if self._server is None else self._server.close()
 
     def open_listener(self, listener: int) -> int:
-        """Serve the filter's notifications."""
-        with contextlib.suppress(OSError):  # Linux before 6.6: slower, no other difference
+        """Serve the filter's listener."""
+        with contextlib.suppress(OSError):  # Linux before 6.6 is slower without it, and no different
             fcntl.ioctl(listener, seccomp_notification.SET_FLAGS, seccomp_notification.SYNC_WAKE_UP)
         self._listener = listener
-        self._dials.open(listener)
+        self._sockets.open(listener)
         return listener
 
     def serve(self, descriptor: int, event: int) -> bool:
-        """Answer what waits at a door; false once it is closed for good."""
+        """Answer what waits at a descriptor; false once it is closed for good."""
         if descriptor == self._mask:
             return self._serve_mask()
         if event & select.POLLIN:
@@ -160,9 +160,9 @@ class RequestLoop:
             except BlockingIOError:
                 return True
             except OSError as error:
-                if error.errno in (errno.EINTR, errno.ENOENT):  # withdrawn
+                if error.errno in (errno.EINTR, errno.ENOENT):  # the request was withdrawn
                     continue
-                if error.errno in (errno.ENODEV, errno.ECONNABORTED):  # unmounted, or somebody aborted it
+                if error.errno in (errno.ENODEV, errno.ECONNABORTED):  # unmounted, or aborted by somebody (fuse(4))
                     return False
                 raise
             self._answer(self._view[:length])
@@ -173,7 +173,7 @@ class RequestLoop:
             request = fuse_protocol.parse(raw)
         except fuse_protocol.MalformedFuseRequest as error:
             self._missed(error)
-            # the header alone is enough to answer
+            # the header alone is enough for an answer
             if len(raw) >= fuse_protocol.HEADER_SIZE:
                 self._reply(fuse_protocol.error(int.from_bytes(raw[8:16], "little"), errno.EIO))
             return
@@ -181,40 +181,40 @@ class RequestLoop:
         try:
             answer = (self._server or self._tree).answer(request, now=self._time, owner=self._owner)
             if isinstance(answer, SeenRequest):
-                answer = self._looked(request.pid, answer)
-        except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
+                answer = self._hidden_lookup(request.pid, answer)
+        except Exception as error:  # noqa: BLE001  the caller must be answered in any case
             self._missed(error)
             answer = fuse_protocol.error(request.unique, errno.EIO)
         if isinstance(answer, SlowCall):
             work, unique = answer.work, request.unique
-            self._disk.do(lambda: self._reply(self._worked(unique, work)))
+            self._disk.do(lambda: self._reply(self._slow_reply(unique, work)))
         elif answer is not None:
             self._reply(answer)
 
-    def _looked(self, pid: int, seen: SeenRequest) -> bytes | None:
-        """Record a look, then answer it: until then the caller stands still."""
-        if pid in self._dials.own:
+    def _hidden_lookup(self, pid: int, seen: SeenRequest) -> bytes | None:
+        """Record a lookup before it is answered: until then the caller stands still."""
+        if pid in self._sockets.own:
             return seen.reply
         if self._server is None:
-            self._recorder.looked(pid, seen.path)
+            self._recorder.hidden_lookup(pid, seen.path)
             return seen.reply
 
-        def aside() -> None:
+        def record() -> None:
             try:
-                self._recorder.looked(pid, seen.path)
+                self._recorder.hidden_lookup(pid, seen.path)
             finally:
                 self._reply(seen.reply)
                 self._wake()
 
-        self._callers.do(aside)
+        self._callers.do(record)
         return None
 
-    def _worked(self, unique: int, work: Callable[[], bytes]) -> bytes:
+    def _slow_reply(self, unique: int, work: Callable[[], bytes]) -> bytes:
         try:
             return fuse_protocol.reply(unique, work())
         except OSError as error:
             return fuse_protocol.error(unique, error.errno or errno.EIO)
-        except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
+        except Exception as error:  # noqa: BLE001  the caller must be answered in any case
             self._missed(error)
             return fuse_protocol.error(unique, errno.EIO)
 
@@ -222,7 +222,7 @@ class RequestLoop:
         try:
             os.write(self._mask, answer)
         except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ENODEV):  # the asker is gone
+            if error.errno not in (errno.ENOENT, errno.ENODEV):  # the caller is gone
                 raise
 
     def _serve_listener(self) -> None:
@@ -230,12 +230,12 @@ class RequestLoop:
         try:
             fcntl.ioctl(self._listener, seccomp_notification.RECV, raw)
         except OSError as error:
-            if error.errno in (errno.ENOENT, errno.EINTR):  # withdrawn: its caller was killed
+            if error.errno in (errno.ENOENT, errno.EINTR):  # withdrawn, since its caller was killed
                 return
             raise
         seen = seccomp_notification.parse(raw)
-        if self._dials.takes(seen):
-            self._dials.serve(seen, here=self._server is None)
+        if self._sockets.takes(seen):
+            self._sockets.serve(seen, readable=self._server is None)
         elif self._server is None:
             self._notified(seen)
         else:
@@ -245,7 +245,7 @@ class RequestLoop:
         refused = 0
         try:
             refused = self._recorder.notified(seen)
-        except Exception as error:  # noqa: BLE001  whatever it is, the caller must be answered
+        except Exception as error:  # noqa: BLE001  the caller must be answered in any case
             self._missed(error)
         answer = seccomp_notification.fail(seen.id, refused) if refused else seccomp_notification.go_on(seen.id)
         try:
@@ -257,4 +257,4 @@ class RequestLoop:
             self._wake()
 
     def _missed(self, error: Exception) -> None:
-        self._recorder.incomplete = self._recorder.incomplete or f"a call could not be read ({error})"
+        self._recorder.missed(f"a call could not be read ({error})")

@@ -1,4 +1,4 @@
-"""EFFECT: the part of a sandbox that is the same for every task: an anchor, and a process 1 inside it that waits."""
+"""EFFECT: the part of a sandbox that is the same for every task: namespaces, and a process 1 in them that waits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox.linux.inside import bubblewrap as anchor
-from sandbox.linux.warden import joiner as building
+from sandbox.linux.inside import bubblewrap
+from sandbox.linux.warden import joiner as joining
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,24 +28,24 @@ class Spare:
     """Namespaces that stand, with nothing of a task in them.
 
     Attributes:
-        link: to the joiner, and to the process 1 it forks.
-        joiner: its number, 0 once it has ended.
-        first: the number of process 1, 0 until it is known.
+        link: a socket to the joiner, and to the process 1 that it forks.
+        joiner: the joiner's number, 0 once it has ended.
+        first: the number of process 1, 0 while it is not known.
     """
 
     link: socket.socket
     joiner: int
-    anchor: Bubblewrap
+    bubblewrap: Bubblewrap
     _mounts: int
     first: int = 0
 
     def settle(self) -> bool:
-        """Wait until process 1 waits for a spec and the joiner is gone; false when it failed before."""
+        """Wait until process 1 waits for a spec and the joiner is gone; false where one failed before."""
         poll = select.poll()
         poll.register(self.link.fileno(), select.POLLIN)
         poll.poll(_SETTLE_SECONDS * 1000)
         try:
-            kind, _, number = self.link.recv(building.WORD).partition(b" ")
+            kind, _, number = self.link.recv(joining.WORD).partition(b" ")
         except OSError:
             return False
         if kind != b"first":
@@ -56,7 +56,7 @@ class Spare:
         return True
 
     def stale(self) -> bool:
-        """Whether the host mounted or unmounted anything since: the anchor's root may not have followed."""
+        """Whether the host has mounted or unmounted anything since, which the sandbox's root may not have followed."""
         poll = select.poll()
         poll.register(self._mounts, select.POLLPRI)
         return bool(poll.poll(0))
@@ -75,33 +75,33 @@ class Spare:
             os.close(self._mounts)
 
     def discard(self) -> None:
-        """End it, with nothing run in it."""
+        """End the sandbox, with nothing run in it."""
         self.link.close()
-        self.anchor.release()
+        self.bubblewrap.release()
         os.close(self._mounts)
-        # a process 1 ends with the link
-        for child in filter(None, (self.joiner, self.anchor.pid)):
+        # process 1 ends when the link closes
+        for child in filter(None, (self.joiner, self.bubblewrap.pid)):
             with contextlib.suppress(ProcessLookupError, ChildProcessError):
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
 
 
 def prepare(base: Base, close: Callable[[], object]) -> Spare:
-    """Start an anchor and put a joiner into it.
+    """Start bubblewrap, and a joiner that enters its namespaces.
 
     Args:
-        base: what the anchor is.
-        close: called in the joiner, to let go of what is the warden's alone.
+        base: what the sandbox starts from.
+        close: called in the joiner, to close what belongs to the warden alone.
 
     Raises:
         NotStarted: bubblewrap could not build the namespaces.
         OSError: no process or descriptor is left.
     """
-    # opened before bubblewrap copies the host's mounts, so that no change in between is missed
+    # this is opened before bubblewrap copies the host's mounts, so that no change in between is missed
     mounts = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
     link, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    starting = anchor.start(base)
-    # a fork takes a third of bubblewrap's own time, so it is made beside it
+    starting = bubblewrap.start(base)
+    # bubblewrap starts meanwhile: a fork takes a third of the time that it takes
     joiner = os.fork()
     if joiner == 0:
         signal.set_wakeup_fd(-1)
@@ -109,19 +109,19 @@ def prepare(base: Base, close: Callable[[], object]) -> Spare:
         starting.close()
         link.close()
         os.close(mounts)
-        building.live(inside, proc=not base.nested)
+        joining.main(inside, proc=not base.nested)
     inside.close()
-    anchored = starting.wait()
-    link.send(b"%d" % anchored.inside)
+    waiting = starting.wait()
+    link.send(b"%d" % waiting.inside)
     link.setblocking(False)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-    return Spare(link, joiner, anchored, mounts)
+    return Spare(link, joiner, waiting, mounts)
 
 
 def received(link: socket.socket) -> tuple[bytes, list[int], int]:
-    """One word: its bytes, the descriptors with it, and the sender's number on the host."""
-    space = socket.CMSG_SPACE(4 * building.DESCRIPTORS) + socket.CMSG_SPACE(12)
-    word, ancillary, _, _ = link.recvmsg(building.WORD, space, socket.MSG_CMSG_CLOEXEC)
+    """One word of the link: its bytes, its descriptors, and the sender's number on the host (unix(7), SO_PASSCRED)."""
+    space = socket.CMSG_SPACE(4 * joining.DESCRIPTORS) + socket.CMSG_SPACE(12)
+    word, ancillary, _, _ = link.recvmsg(joining.WORD, space, socket.MSG_CMSG_CLOEXEC)
     fds: list[int] = []
     sender = 0
     for level, kind, data in ancillary:

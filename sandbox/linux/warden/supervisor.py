@@ -1,7 +1,7 @@
-"""EFFECT: a session's fork server: single-threaded, small, started once; each task's warden is a fork of it.
+"""EFFECT: the fork server of a session: one thread, started once; each task's warden is a fork of it.
 
-It holds no state of a task. What is the same for every task is made ahead, for one of them. It ends when the
-executor's end of its socket closes, and every warden with it.
+The supervisor holds no state of a task. It forks one spare warden ahead, which prepares what is the same for every
+task. It ends when the executor closes its end of the socket, and every warden ends with it.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 # a session that runs one task has no use for a spare
 _SPARE_FROM = 2
 _IDLE_SECONDS = 2.0
-# a task that has not begun by then waits for something
+# a task that has not begun after this time waits for something
 _START_SECONDS = 0.2
-# what a short task takes beside its start; a spare made then would only delay its end
+# a short task takes this long beside its start; a spare that is made then would only delay its end
 _REST_SECONDS = 0.004
-# tasks that come so close together each wait for the spare more than for the one before
+# tasks that come this close together wait for the spare, and not for the task before
 _CLOSE_SECONDS = 0.03
 _END_SECONDS = 5.0
 
 
 def main(descriptor: int) -> None:
-    """Serve forks until the executor is gone.
+    """Serve tasks until the executor is gone.
 
     Args:
         descriptor: a seqpacket socket; each packet names a sandbox's base and brings the control socket and the three
@@ -51,13 +51,13 @@ def main(descriptor: int) -> None:
     """
     requests = socket.socket(fileno=descriptor)
     requests.set_inheritable(False)
-    # wardens are never waited for: what they have to say they say to the executor
+    # nobody waits for a warden: it reports to the executor alone
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
-    # a warden that is killed while bubblewrap starts leaves a child of that, which waits for its parent for ever
+    # a warden that is killed while bubblewrap starts leaves a child of bubblewrap's that waits for ever
     kernel_calls.become_subreaper()
-    # bubblewrap refuses to start with some, unless it is root who starts it
+    # bubblewrap refuses to start with capabilities, unless root starts it
     kernel_calls.pass_on_no_capability()
     requests.send(b"ready")
     joiner.task_filter("writes")
@@ -66,25 +66,25 @@ def main(descriptor: int) -> None:
     resource_limits.most_processes()
     resource_limits.kernel_version()
     kernel_calls.last_capability()
-    # every warden reads its task's lists: what does so is compiled once
+    # every warden reads its task's lists: the patterns for that are compiled once, here
     HostRules(Policy(allow=("*.example.org:443", "192.0.2.1", "[2001:db8::1]")))
-    # what stands now is shared by every fork; collecting it would copy its pages
+    # every fork shares the objects made so far; a collection would write to their pages, and copy them
     gc.collect()
     gc.freeze()
     Supervisor(requests).serve()
 
 
 class Supervisor:
-    """The fork server's state: its wardens, and one spare made ahead once tasks come one after the other."""
+    """The fork server's state: its wardens, and one spare that is made once tasks follow each other."""
 
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
         self._wardens: set[int] = set()
         self._spare: socket.socket | None = None
         self._base = Base("")
-        # the warden handed a task last, for as long as what is made ahead would only delay that task's start
+        # the warden that got a task last, while a spare would only delay that task's start
         self._starting: socket.socket | None = None
-        # when the next spare is made
+        # the time at which the next spare is made
         self._due: float | None = None
         self._handed = 0.0
         self._close = False
@@ -92,7 +92,7 @@ class Supervisor:
         self._lending = restore_modes.LentTerminals()
 
     def serve(self) -> None:
-        """Until the executor is gone."""
+        """Serve until the executor is gone."""
         while True:
             poll = select.poll()
             poll.register(self._requests.fileno(), select.POLLIN)
@@ -113,7 +113,7 @@ class Supervisor:
                 continue
             data, fds, _, _ = socket.recv_fds(self._requests, 4096, DESCRIPTORS)
             for fd in fds:
-                # recv_fds drops the flag that would do it; a child that keeps one keeps the executor waiting
+                # socket.recv_fds sets no close-on-exec; a child with a copy keeps the executor waiting
                 os.set_inheritable(fd, False)
             if not data:
                 self._lending.end()
@@ -129,9 +129,9 @@ class Supervisor:
             if len(fds) == restore_modes.DESCRIPTORS:
                 self._lending.take(data, fds)
         elif len(fds) == DESCRIPTORS:
-            self._hand_over(Base.told(data), fds)
+            self._hand_over(Base.from_word(data), fds)
         elif fds:
-            # the kernel drops what it has no number for
+            # the kernel drops descriptors for which this process has no number left
             lost = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             _refuse(fds[0], Failed(reason=f"a task cannot be handed over: {lost.strerror}", hint=remedy(lost)))
 
@@ -145,7 +145,7 @@ class Supervisor:
         if spare is not None:
             try:
                 socket.send_fds(spare, [b"run"], fds)
-            except OSError:  # it found itself of no use and ended
+            except OSError:  # the spare found itself of no use, and ended
                 spare.close()
                 spare = None
         try:
@@ -153,7 +153,7 @@ class Supervisor:
                 spare = self._fork(fds, spare=False)
                 socket.send_fds(spare, [b"run"], fds)
         except OSError as error:
-            # an executor that is gone must not end the supervisor of the others
+            # the executor of one task may be gone, and the supervisor serves others
             _refuse(fds[0], Failed(reason=f"no process can be started: {error.strerror}", hint=remedy(error)))
         else:
             self._served += 1
@@ -162,24 +162,24 @@ class Supervisor:
         self._starting, self._due = spare, now + _START_SECONDS
 
     def _sweep(self) -> None:
-        """End what wardens left behind, which is this process's own by now."""
+        """Kill what wardens left behind, which is this process's child by now."""
         children = _children()
         _end(children - self._wardens)
-        # the kernel's list leaves one out when another ends while it is read
+        # the kernel leaves a child out of its list when another one ends while it is read (proc(5), children)
         self._wardens = {pid for pid in self._wardens if pid in children or os.path.exists(f"/proc/{pid}")}
 
     def _patience(self) -> float | None:
-        """How long to wait for a request, in milliseconds."""
+        """Milliseconds to wait for a request, `None` for as long as it takes."""
         if self._due is not None:
             return max(0.0, self._due - time.monotonic()) * 1000
         return _IDLE_SECONDS * 1000 if self._wardens else None
 
     def _make_spare(self) -> None:
-        """The task handed over last has begun or ended: now the next one's part may be made."""
+        """Make a spare, now that the last task has begun or ended."""
         self._forget_starting()
         self._due = None
         if self._served >= _SPARE_FROM and self._spare is None:
-            with contextlib.suppress(OSError):  # the next task's own attempt will say why
+            with contextlib.suppress(OSError):  # the next task's own attempt tells why
                 self._spare = self._fork((), spare=True)
 
     def _forget_starting(self) -> None:
@@ -188,7 +188,7 @@ class Supervisor:
             self._starting = None
 
     def _fork(self, fds: Iterable[int], *, spare: bool) -> socket.socket:
-        """A new warden that waits for a task at the other end of the socket."""
+        """Fork a warden; the socket through which it gets a task."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         supervisor = os.getpid()
         try:
@@ -229,7 +229,7 @@ def _children() -> set[int]:
     try:
         with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as children:
             return set(map(int, children.read().split()))
-    except OSError:  # a kernel that does not list them
+    except OSError:  # a kernel without CONFIG_PROC_CHILDREN
         return set()
 
 
@@ -240,7 +240,7 @@ def _end(children: set[int]) -> None:
 
 
 def _end_children() -> None:
-    """End every warden, and what becomes this process's own by that."""
+    """Kill every warden, and every process that becomes this one's child by that."""
     end = time.monotonic() + _END_SECONDS
     while (children := _children()) and time.monotonic() < end:
         _end(children)

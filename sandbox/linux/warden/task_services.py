@@ -1,4 +1,4 @@
-"""EFFECT: what answers one task while it runs: the request loop, the proxy, the tracer, and the recorder they share."""
+"""EFFECT: the servers of one task while it runs: the request loop, the proxy, the tracer, and their recorder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REST_SECONDS = 0.002
 
 
 class TaskServices:
-    """Everything outside of a sandbox that serves the task in it.
+    """The servers outside of a sandbox for the task inside.
 
     Args:
         inside: a process in the task's namespaces, as the host numbers it.
@@ -59,7 +59,7 @@ class TaskServices:
             ARCHITECTURES[os.uname().machine],
             served=spec.granted.served if self._held is None else self._held.served,
             executed=spec.executed,
-            holding=self._held,
+            held=self._held,
         )
         self.proxy = ProxyHandle(
             spec.network, inside, self.recorder, watch=self.poll.watch, unwatch=self.poll.unwatch, wake=wake.ring
@@ -100,15 +100,15 @@ class TaskServices:
 
     def missed(self, why: str) -> None:
         """Say why not all was seen; the first reason counts."""
-        self.recorder.incomplete = self.recorder.incomplete or why
+        self.recorder.missed(why)
 
     def prepare_trace(self) -> None:
         """Make the tracer of a task that strace observes, while its namespaces can still be opened."""
-        from sandbox.linux.connect.reported_dials import ReportedDials
+        from sandbox.linux.connect.reported_connections import ReportedConnections
         from sandbox.linux.strace.strace_process import Tracer
 
         spec = self._spec
-        outbound = ReportedDials(spec.network, self.recorder, self.proxy)
+        outbound = ReportedConnections(spec.network, self.recorder, self.proxy)
         self._tracer = Tracer(spec.tracer, self._inside, self.recorder, outbound, spec.executed)
 
     def trace(self, command: int, lost: Callable[[str], None]) -> None:

@@ -71,19 +71,19 @@ class Warden:
         self._control = control
         self._link = prepared.link
         self._joiner = prepared.joiner
-        self._anchor = prepared.anchor
-        # a mount namespace is taken down with its last holder: process 1 would wait for that, this process need not
-        self._mounts = os.open(f"/proc/{prepared.anchor.inside}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+        self._bubblewrap = prepared.bubblewrap
+        # the last holder of a mount namespace takes its mounts down: process 1 would report its end only after that
+        self._mounts = os.open(f"/proc/{prepared.bubblewrap.inside}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
         self._wake = wake
         self._tell_begun = begun
-        inside = prepared.anchor.inside
+        inside = prepared.bubblewrap.inside
         self._services = TaskServices(spec, inside, wake, published=published, datagrams=datagrams)
         self._processes = TaskProcesses(prepared.first, timeout=spec.timeout, grace=spec.grace)
         self._decoder = Decoder()
         self._link_open = True
         self._armed = False
         self._observer: Observer = "none"
-        # what process 1 had used before the command: seconds of processor time, and its peak in KiB
+        # usage of process 1 before the command: seconds of processor time, and its peak in KiB
         self._mark = (0.0, 0)
         self._failure: Failed | None = None
         self._outcome: tuple[int, int] | None = None
@@ -98,7 +98,7 @@ class Warden:
         poll.watch(self._control.fileno(), lambda _: self._hear_executor())
         poll.watch(self._wake.descriptor, lambda _: self._reap())
         self._greet()
-        self._reap()  # what ended before this loop began wakes nobody
+        self._reap()  # a child that ended before this loop began wakes nobody
         while self._usage is None and self._failure is None:
             self._turn()
         self._finish()
@@ -138,10 +138,10 @@ class Warden:
         self._failure = self._failure or Failed(
             reason=reason,
             transient=kind == "vanished",
-            unheard=kind == "unheard",
-            masked=kind == "masked",
-            unfused=kind == "unfused",
-            hint="use the observer auto or strace" if kind == "unheard" else hint,
+            no_listener=kind == "no-listener",
+            no_proc=kind == "no-proc",
+            no_fuse=kind == "no-fuse",
+            hint="use the observer auto or strace" if kind == "no-listener" else hint,
         )
 
     # -- the executor ------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ class Warden:
         return True
 
     def _hear_building(self, kind: bytes, rest: bytes, fds: list[int]) -> None:
-        """A word of who builds the sandbox."""
+        """Take a word of the joiner, or of process 1 while it builds the sandbox."""
         if kind == b"mask":
             uid, gid = map(int, rest.split())
             self._services.serve(self._services.requests.open_mask(fds[0], uid, gid), self._lose_descriptor)
@@ -190,7 +190,7 @@ class Warden:
             self._greet()
         elif kind == b"armed":
             self._arm(rest)
-        elif kind in (b"failed", b"vanished", b"unheard", b"masked", b"unfused"):
+        elif kind in (b"failed", b"vanished", b"no-listener", b"no-proc", b"no-fuse"):
             reason, _, hint = rest.decode("utf-8", "surrogateescape").partition("\0")
             self._fail(reason, kind=kind.decode(), hint=hint or (ASK if kind == b"failed" else ""))
 
@@ -208,10 +208,10 @@ class Warden:
         elif self._spec.observer == "strace":
             self._observer = "strace"
             self._services.prepare_trace()
-        self._anchor.release()
+        self._bubblewrap.release()
 
     def _hear_armed(self, kind: bytes, rest: bytes, sender: int) -> None:
-        """A word of process 1, or of the command's process before it executes the command."""
+        """Take a word of process 1, or of the command's process before it executes the command."""
         if kind == b"forked":
             self._start(sender)
         elif kind == b"ended" and len(rest) == pid1.OUTCOME.size:
@@ -223,7 +223,7 @@ class Warden:
             self._fail(rest.decode("utf-8", "surrogateescape"))
 
     def _start(self, command: int) -> None:
-        """Let the command go, which waits in its process."""
+        """Let the command go, whose process waits for that."""
         self._processes.forked(command)
         try:
             self._services.trace(command, self._lose_trace)
@@ -246,7 +246,7 @@ class Warden:
     # -- the end -----------------------------------------------------------------------------------------------
 
     def _reap(self) -> None:
-        self._wake.hush()
+        self._wake.clear()
         with contextlib.suppress(ChildProcessError):
             while True:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -256,7 +256,7 @@ class Warden:
 
     def _reaped(self, pid: int, status: int, usage: resource.struct_rusage) -> None:
         if pid in (self._joiner, self._processes.first):
-            while self._hear_inside():  # what it said last
+            while self._hear_inside():  # its last words come first
                 pass
         if pid == self._joiner:
             self._joiner = 0
@@ -264,9 +264,9 @@ class Warden:
                 self._fail(f"the sandbox could not be built (status {os.waitstatus_to_exitcode(status)})")
             self._greet()
         elif pid == self._processes.first:
-            # as it told itself, unless it could not
+            # a process 1 that was killed told nothing of its usage
             self._gone(self._usage or (usage.ru_utime + usage.ru_stime, usage.ru_maxrss))
-        elif pid == self._anchor.pid and not self._armed:
+        elif pid == self._bubblewrap.pid and not self._armed:
             self._fail("bubblewrap ended while the sandbox was being built")
 
     def _gone(self, usage: tuple[float, int]) -> None:

@@ -34,7 +34,7 @@ class Places:
     def exists(self, path: str) -> bool:
         return path in self.names
 
-    def shut(self, pid: int, path: str) -> bool:  # noqa: ARG002  whoever asks
+    def is_closed_link(self, pid: int, path: str) -> bool:  # noqa: ARG002  whoever asks
         return path.startswith("/proc/1/")
 
     def changes(self, call: str, intent: Intent, path: str) -> bool:  # noqa: ARG002  whatever is done to it

@@ -1,4 +1,4 @@
-"""EFFECT: which dials of a task to a host and a port, made past its proxy, are told, and with what reason."""
+"""EFFECT: which direct connections of a task to a host and a port are reported, and with what reason."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from sandbox.proxy.policy.policy import Policy
 
 
-#: How the task's own network answers what leads out of it.
+#: Errors by which the task's own network answers a connection that leads out of it.
 _REFUSALS = frozenset(
     {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.EADDRNOTAVAIL, errno.ECONNREFUSED}
 )
 
 
-class ReportedDials:
-    """Tells the recorder.
+class ReportedConnections:
+    """Judges a task's direct connections, and reports those that came to nothing.
 
     Args:
-        proxy: the task's own.
+        proxy: the task's own proxy.
     """
 
     def __init__(self, policy: Policy, recorder: Recorder, proxy: StandInPorts) -> None:
@@ -39,39 +39,39 @@ class ReportedDials:
         self._proxy = proxy
 
     def place(self, target: Inet) -> tuple[str, int] | None:
-        """The address and port at which the proxy has to listen for a dial; `None` where that is not its to do."""
+        """Where the proxy must listen for a connection: address and port; `None` where the proxy has nothing to do."""
         address, name = self._named(target)
         if (target.loopback and name == address) or self._rules.refusal(host_patterns.presented(name), target.port):
             return None
         return address, target.port
 
     def stands_in(self, target: Inet) -> bool:
-        """Whether an address is the proxy's: a name's stand-in, or one that is itself listed."""
+        """Whether an address is the proxy's: the stand-in of a name, or an address that is itself listed."""
         address, name = self._named(target)
         return name != address or (
             not target.loopback and self._rules.lists(host_patterns.presented(name), target.port)
         )
 
     def ended(self, thread: int, target: Inet, code: int, *, sends: bool, datagram: bool = False) -> None:
-        """A dial got its answer.
+        """Report a connect or a send that got its answer, where it counts.
 
         Args:
-            thread: who made it.
-            target: where to.
-            code: the errno, 0 for none.
-            sends: whether something would have been sent; a datagram socket is connected only to learn which address
-                this machine would use, and nothing leaves by that.
-            datagram: whether it was no stream; to what a list names it is told a failed task, and else counts nothing:
-                programs that try a quicker protocol first go on with TCP.
+            thread: the caller.
+            target: the host and port it named.
+            code: the errno it got, 0 for none.
+            sends: whether something would have been sent; programs also connect a datagram socket only to learn which
+                address this machine would use, and nothing leaves by that.
+            datagram: whether the socket is no stream. A datagram to a listed host counts for nothing, and is told where
+                the task fails: programs that try a quicker protocol first go on with TCP.
         """
         if not sends and not code and self.stands_in(target):
             _, name = self._named(target)
-            self._proxy.lettered(host_patterns.spelled(name, target.port))
+            self._proxy.datagram_connected(host_patterns.spelled(name, target.port))
         if code not in _REFUSALS or not sends:
             return
         address, name = self._named(target)
         if target.loopback and name == address:
-            # a server of its own that is not up yet is asked for again and again
+            # a task asks for a server of its own that is not up yet again and again
             return
         reason = self._rules.refusal(host_patterns.presented(name), target.port)
         if datagram:
@@ -84,7 +84,7 @@ class ReportedDials:
         self._tell(thread, name, target.port, code, reason)
 
     def traced(self, access: Access) -> bool:
-        """Take a connection that came to nothing, as a tracer tells it; false for one to a socket with a path."""
+        """Report a connection that came to nothing, as a tracer tells it; false for one to a socket with a path."""
         host, _, port = access.asked.rpartition(":")
         family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
         try:
@@ -93,7 +93,7 @@ class ReportedDials:
             return False
         code = getattr(errno, access.errno, 0)
         if code == errno.EINPROGRESS and self._refused(target):
-            # nobody answers there, which its caller hears later
+            # the caller hears later that nobody answers there
             code = errno.ECONNREFUSED
         self.ended(access.pid, target, code, sends=True)
         return True
@@ -107,7 +107,7 @@ class ReportedDials:
         return address, self._proxy.name(address)
 
     def _tell(self, thread: int, host: str, port: int, code: int, reason: str, *, refused: bool = True) -> None:
-        # what counts and what does not are never told as the same
+        # an attempt that counts and one that does not are never told as the same
         asked = host_patterns.spelled(host, port) + ("" if refused else "/udp")
         answer = errno.errorcode.get(code, "")
-        self._recorder.dialled(thread, OPERATION, asked, errno=answer, reason=reason, refused=refused)
+        self._recorder.connection(thread, OPERATION, asked, errno=answer, reason=reason, refused=refused)
