@@ -37,7 +37,8 @@ def _printed(bench: str) -> str:
 
 def test_every_bench_is_run_here() -> None:
     programs = {path.name for path in BENCHES.glob("*.py") if '__name__ == "__main__"' in path.read_text()}
-    assert programs == {"run.py", "names.py", "together.py", "network.py", "observers.py", "proxy_loop.py"}
+    others = {"names.py", "together.py", "network.py", "observers.py", "proxy_loop.py", "libraries.py"}
+    assert programs == {"run.py"} | others
 
 
 def test_the_ratios_are_all_printed_and_those_of_granted_names_with_them() -> None:
@@ -63,6 +64,14 @@ def test_a_proxy_is_compared_with_plain_streams() -> None:
     printed = _printed("proxy_loop.py")
     assert {line.split()[0] for line in printed.splitlines()} - {"uvloop"} == {"proxy", "streams"}, printed
     assert printed.count("x)") == 4 * len(printed.splitlines()), printed
+
+
+def test_libraries_are_compared_with_what_stands_in_their_place() -> None:
+    printed = _printed("libraries.py")
+    # what every installation has, each beside something by hand
+    assert {"typer", "jsonschema", "tomllib", "tomlkit", "h11", "OpenSSL", "pathlib", "concurrent.futures"} <= {
+        found[1] for found in re.finditer(r"^    (\S[^,\n]*?)(?:,.*)? +-?[0-9.]+ [mu]s$", printed, re.MULTILINE)
+    }, printed
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed here")

@@ -71,7 +71,19 @@ _EVERYDAY = frozenset(
         ),
         *("served", "strace", "terminal", "validate", "wire"),
         # classes that are what the word says
-        *("architecture", "at", "below", "bubblewrap", "cache", "call", "change", "connection", "copy", "empty"),
+        *(
+            "architecture",
+            "at",
+            "below",
+            "bubblewrap",
+            "cache",
+            "call",
+            "change",
+            "command run",
+            "connection",
+            "copy",
+            "empty",
+        ),
         *(
             "event loop",
             "failed",
@@ -85,7 +97,20 @@ _EVERYDAY = frozenset(
             "inode",
             "kind",
         ),
-        *("link", "listener", "make", "name", "notification", "option", "output", "path", "pattern", "place", "plain"),
+        *(
+            "link",
+            "listener",
+            "make",
+            "name",
+            "notification",
+            "option",
+            "output",
+            "path",
+            "pattern",
+            "place",
+            "plain",
+            "program",
+        ),
         *("refused", "report", "root", "runner", "server", "signal", "socket call", "stage", "step", "what", "wrapped"),
     }
 )
@@ -130,7 +155,7 @@ def _undefined(text: str) -> set[str]:
 
 
 def test_architecture_uses_no_house_word_that_the_glossary_lacks() -> None:
-    assert _undefined(ARCHITECTURE) == set()
+    assert _undefined(ARCHITECTURE) == set(), "define it in docs/glossary.md, or list it here as an everyday word"
 
 
 def test_the_glossary_defines_the_words_it_is_there_for() -> None:

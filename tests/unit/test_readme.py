@@ -71,3 +71,11 @@ def test_make_help_names_every_target_for_people() -> None:
     named = set(re.findall(r'@echo "make ([a-z-]+)', makefile))
     (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
     assert named == set(phony.split()) - {"help", "test-tools"}
+
+
+def test_every_decision_is_in_the_index() -> None:
+    decisions = REPOSITORY / "docs" / "decisions"
+    index = (decisions / "README.md").read_text(encoding="utf-8")
+    pages = sorted(page.name for page in decisions.glob("*.md") if page.name != "README.md")
+    assert pages
+    assert [name for name in pages if f"]({name})" not in index] == []
