@@ -259,11 +259,23 @@ def literal_base(grant: str) -> str:
     return unescape("/".join(components[: next(wild, len(components) - 1)])) or "/"
 
 
-def expand(grant: str, files: Files, *, skip: Callable[[str], bool] = lambda _path: False) -> tuple[str, ...]:
+def expand(
+    grant: str,
+    files: Files,
+    *,
+    skip: Callable[[str], bool] = lambda _path: False,
+    leaving: set[str] | None = None,
+) -> tuple[str, ...]:
     """The existing paths an absolute grant stands for now, sorted, spelled as the pattern reached them.
 
     A hit whose real path leaves the directory that holds the first wildcard is dropped. So is a hit that `skip` names,
     with everything below it. A pattern spelled as a directory hits only directories.
+
+    Args:
+        grant: absolute.
+        files: the host's file system.
+        skip: whether a real path is no hit.
+        leaving: is given the links that match and are dropped for what they lead to.
 
     Raises:
         Refusal: the pattern would have to look at more than `MAX_ENTRIES` directory entries.
@@ -275,17 +287,18 @@ def expand(grant: str, files: Files, *, skip: Callable[[str], bool] = lambda _pa
             if files.kind(path) is not None and not skip(paths.canonical(path, files)):
                 hits.add(path)
             continue
-        hits.update(_Search(alternative, files, skip).run())
+        hits.update(_Search(alternative, files, skip, leaving).run())
     return tuple(sorted(hits))
 
 
 class _Search:
     """One walk for one pattern; a place is its path as spelled and its real path."""
 
-    def __init__(self, grant: str, files: Files, skip: Callable[[str], bool]) -> None:
+    def __init__(self, grant: str, files: Files, skip: Callable[[str], bool], leaving: set[str] | None) -> None:
         self.grant = grant
         self.files = files
         self.skip = skip
+        self.leaving = leaving
         self.looked = 0
 
     def run(self) -> Iterator[str]:
@@ -305,11 +318,14 @@ class _Search:
                 todo.append((spelled, real, index + 1))
                 index -= 1
             for path, target in self._step(spelled, real, component):
+                last = index + 1 == len(wild)
+                fits = last and (not self.grant.endswith("/") or self.files.kind(target) is Kind.DIRECTORY)
                 if not paths.at_or_under(target, holder) or self.skip(target):
-                    continue
-                if index + 1 < len(wild):
+                    if fits and self.leaving is not None and target != paths.join(real, paths.name(path)):
+                        self.leaving.add(path)
+                elif not last:
                     todo.append((path, target, index + 1))
-                elif not self.grant.endswith("/") or self.files.kind(target) is Kind.DIRECTORY:
+                elif fits:
                     yield path
 
     def _step(self, spelled: str, real: str, component: str) -> Iterator[tuple[str, str]]:

@@ -69,6 +69,7 @@ def plan(request: Request, files: Files, *, temp: str | None = None, served: boo
     for implied in request.reads:
         if files.kind(implied.path) in {Kind.DIRECTORY, Kind.FILE}:
             tree.read(implied.path, Origin(reason=implied.reason))
+    reads.links()
     for place, target in request.links:
         tree.link(place, target, _LINK)
     if reads.refusals or refused:
@@ -192,6 +193,7 @@ class _Reads:
         self._temp_root = request.facts.temp_root
         self._workspace = request.config.workspace
         self._real: dict[str, bool] = {}
+        self._leaving: set[str] = set()
 
     def grant(self, entry: str, field: str) -> None:
         """Take one entry of the config."""
@@ -238,9 +240,10 @@ class _Reads:
             self.refusals.append(write_grants.not_canonical(grant, base, field, self._files))
             return
         found, origin = False, Origin(field=field)
-        for hit in globs.expand(grant, self._files, skip=self._walled):
+        for hit in globs.expand(grant, self._files, skip=self._walled, leaving=self._leaving):
             real = self._canonical(hit)
             if self._files.kind(real) not in {Kind.FILE, Kind.DIRECTORY}:
+                self._leaving.add(hit)
                 continue
             found = True
             self._tree.read(real, origin)
@@ -250,6 +253,14 @@ class _Reads:
                 self._tree.link(place, target, _LINK)
         if not found:
             self.inert.append((field, grant))
+
+    def links(self) -> None:
+        """Have the links a pattern matches that lead to what another grant opens; call once every grant was taken."""
+        for hit in sorted(self._leaving):
+            real = self._canonical(hit)
+            if real != hit and self._tree.opens(real):
+                for place, target in paths.links_on(hit, self._files):
+                    self._tree.link(place, target, _LINK)
 
 
 def _walled(request: Request) -> Callable[[str], bool]:

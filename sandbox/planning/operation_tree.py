@@ -113,6 +113,17 @@ class Tree:
         """The operations of granted names."""
         return tuple(self._served)
 
+    def opens(self, path: str) -> bool:
+        """Whether the marks so far let the task reach a path with no link left, whether or not something is there."""
+        node, opened = self._root, self._root.hide is None or self._root.granted is not None
+        for part in paths.parts(path):
+            found = node.children.get(part)
+            if found is None:
+                break
+            node = found
+            opened = node.granted is not None or node.name is not None or (opened and node.hide is None)
+        return opened or GrantedNames(self._served).served(path)
+
     def hold(self, path: str, origin: Origin, *, make: Iterable[str] = ()) -> None:
         """Have a directory be writable for the names granted in it, and for nothing else it has.
 

@@ -59,6 +59,27 @@ def test_a_hit_that_leaves_the_wildcards_directory_through_a_link_is_dropped(sho
     assert result.stdout == b""
 
 
+@pytest.mark.parametrize(
+    ("link", "target", "command", "grants"),
+    [
+        # what the task makes first, in a directory, under a name, and in the pattern's own directory
+        ("lib/made", "../out/made", "echo x > out/made && cat lib/made", {"write": ["out/"]}),
+        ("lib/made", "../made.txt", "echo x > made.txt && cat lib/made", {"write": ["made.txt"]}),
+        ("lib/made", "new", "echo x > lib/new && cat lib/made", {"write": ["lib/new"]}),
+        # what another grant opens
+        ("lib/made", "../conf/x", "cat lib/made", {"read": ["conf/x"]}),
+        ("lib/made", "../conf", "cat lib/made/x", {"read": ["conf/"]}),
+    ],
+)
+def test_a_link_a_pattern_matches_leads_to_what_another_grant_opens(
+    shop: Workspace, link: str, target: str, command: str, grants: dict[str, list[str]]
+) -> None:
+    if shop.observer == "strace" and not all(grant.endswith("/") for grant in grants.get("write", ())):
+        pytest.skip("nothing serves names under strace")
+    make_tree(shop.project, {link: Link(target), "conf/x": "x\n", "out": None})
+    assert shop.passes(command, read=["lib/*", *grants.get("read", ())], write=grants.get("write", ())) == "x\n"
+
+
 def test_no_wall_is_a_hit(mono: Workspace) -> None:
     make_tree(mono.root, {"note.txt": "note\n", "sub/kit/deep.txt": "deep\n"})
     command = "cat note.txt sub/plain; ls -a . sub; cat sub/kit/x; cat .git/HEAD; cat sub/kit/deep.txt"

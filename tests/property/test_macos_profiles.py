@@ -124,10 +124,11 @@ def test_a_profile_agrees_with_access_about_over_ten_thousand_places(case: Case)
         assert found is plan.access(path, case.files), path
 
 
-def _case(*names: str, read: tuple[str, ...], nested: tuple[str, ...], links: dict[str, str] | None = None) -> Case:
-    files = MemoryFiles.of(f"{WORKSPACE}/", *(f"{WORKSPACE}/{name}" for name in names), links=links)
-    given: dict[str, Any] = {"workspace": WORKSPACE, "project": WORKSPACE, "facts": FACTS, "read": read, "write": ()}
-    return Case(files, {**given, "nested": [f"{WORKSPACE}/{name}" for name in nested], "temp": None})
+def _case(*names: str, nested: tuple[str, ...] = (), links: dict[str, str] | None = None, **given: Any) -> Case:
+    there = {f"{WORKSPACE}/{place}": text for place, text in (links or {}).items()}
+    files = MemoryFiles.of(f"{WORKSPACE}/", *(f"{WORKSPACE}/{name}" for name in names), links=there)
+    asked: dict[str, Any] = {"workspace": WORKSPACE, "project": WORKSPACE, "facts": FACTS, "read": (), "write": ()}
+    return Case(files, {**asked, "nested": [f"{WORKSPACE}/{name}" for name in nested], "temp": None, **given})
 
 
 @settings(max_examples=_CASES)
@@ -135,7 +136,11 @@ def _case(*names: str, read: tuple[str, ...], nested: tuple[str, ...], links: di
 # a nested project that is gone is closed on macOS all the same: below a file, in a directory, and behind a link
 @example(_case("a/b", read=(f"{WORKSPACE}/a/b",), nested=("a/b/c",)))
 @example(_case("a/b", read=(f"{WORKSPACE}/a/",), nested=("a/c",)))
-@example(_case(read=("/**/a",), nested=("b",), links={f"{WORKSPACE}/a": "."}))
+@example(_case(read=("/**/a",), nested=("b",), links={"a": "."}))
+# a link that a pattern matches leads to what another grant opens: what is to be made, what is there, and a name
+@example(_case(read=(f"{WORKSPACE}/a/**/a",), write=(f"{WORKSPACE}/b/",), links={"a/c/a": f"{WORKSPACE}/b"}))
+@example(_case("b/c", read=(f"{WORKSPACE}/a/*/a", f"{WORKSPACE}/b/"), links={"a/c/a": "../../b/c"}))
+@example(_case("a/c/b", read=(f"{WORKSPACE}/a/**/a",), write=(f"{WORKSPACE}/a/c/c",), links={"a/c/a": "c"}))
 def test_both_systems_give_a_task_the_same(case: Case) -> None:
     asked, linux, mac = _plans(case)
     for path in _places(case.files, _INSIDE):
