@@ -2,17 +2,24 @@
 
 .POSIX:
 .NOTPARALLEL:
-.PHONY: help run test lint types contracts fresh unit kernel mac ordinary-user bench soak docs clean test-tools
+.PHONY: help run test quick lint types contracts fresh unit kernel mac ordinary-user search bench soak docs clean
+.PHONY: test-tools forget-second-tries second-tries
 
 VENV = .venv
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.installed
-PYTEST = SOURCE_TREE_MUST_STAY_CLEAN=1 $(BIN)/python scripts/pytest-again
-PARALLEL = -n auto --dist loadgroup
+# the tests that needed a second try, in every stage of `make test`
+SECOND_TRIES = $(VENV)/second-tries
+PYTEST = SOURCE_TREE_MUST_STAY_CLEAN=1 SECOND_TRIES=$(SECOND_TRIES) $(BIN)/python scripts/pytest-again
+# tests in sandboxes mostly wait: more of them at a time than there are processors take less time
+BUSY = -n auto --dist loadgroup
+WAITING = -n 6 --dist loadgroup
+SECONDS = 300
 
 help:
 	@echo "make run            set up, then check, explain and run the sample workspace"
 	@echo "make test           set up, then everything below that can fail"
+	@echo "make quick          lint, types and the fast tests: about a minute"
 	@echo "make lint           ruff: rules and format"
 	@echo "make types          mypy"
 	@echo "make contracts      which module may import which"
@@ -21,6 +28,7 @@ help:
 	@echo "make kernel         tests in real sandboxes"
 	@echo "make mac            (on a Mac) tests of profiles in the system's own hands"
 	@echo "make ordinary-user  (as root) the same twice without privileges: with a /dev/fuse, and without"
+	@echo "make search         property tests over other random input, for SECONDS=300; prints counterexamples"
 	@echo "make bench          prints ratios, asserts nothing"
 	@echo "make soak           thousands of runs, then every part killed at random moments"
 	@echo "make docs           generate docs and validators from the schema"
@@ -38,9 +46,20 @@ run: $(INSTALLED)
 	scripts/system-packages bwrap
 	$(BIN)/python scripts/sample.py
 
-test: test-tools lint types contracts fresh
-	$(PYTEST) $(PARALLEL) tests
+test: forget-second-tries test-tools lint types contracts fresh unit kernel
 	@if [ "$$(id -u)" -eq 0 ] && [ "$$(uname -s)" = Linux ]; then $(MAKE) ordinary-user; fi
+	@$(MAKE) second-tries
+
+quick: lint types
+	$(PYTEST) $(BUSY) -m "not kernel and not slow" tests
+
+forget-second-tries:
+	@rm -f $(SECOND_TRIES)
+
+second-tries:
+	@if [ -s $(SECOND_TRIES) ]; then \
+		echo "tests that needed a second try, which is a bug of theirs:"; sort -u $(SECOND_TRIES) | sed 's/^/  /'; \
+	else echo "no test needed a second try"; fi
 
 test-tools: $(INSTALLED)
 	scripts/system-packages bwrap strace git npm setpriv curl openssl ssh dropbear
@@ -66,17 +85,21 @@ docs: $(INSTALLED)
 	$(BIN)/python scripts/generate
 
 unit: $(INSTALLED)
-	$(PYTEST) $(PARALLEL) -m "not kernel" tests
+	$(PYTEST) $(BUSY) -m "not kernel" tests
 
 kernel: test-tools
-	$(PYTEST) $(PARALLEL) -m kernel tests
+	$(PYTEST) $(WAITING) -m kernel tests
 
 mac: $(INSTALLED)
 	$(PYTEST) -m mac tests
 
 ordinary-user: test-tools
-	PYTHON=$(BIN)/python scripts/as-ordinary-user 666 $(PARALLEL) -m kernel tests
-	PYTHON=$(BIN)/python scripts/as-ordinary-user 600 $(PARALLEL) -m "kernel and not one_observer" tests
+	SECOND_TRIES=$$PWD/$(SECOND_TRIES) PYTHON=$(BIN)/python scripts/as-ordinary-user 666 $(WAITING) -m kernel tests
+	SECOND_TRIES=$$PWD/$(SECOND_TRIES) PYTHON=$(BIN)/python scripts/as-ordinary-user 600 $(WAITING) \
+		-m "kernel and not one_observer" tests
+
+search: test-tools
+	$(BIN)/python scripts/search --seconds $(SECONDS)
 
 bench: test-tools
 	$(BIN)/python tests/bench/run.py
