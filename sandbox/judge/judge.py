@@ -131,7 +131,7 @@ class Judge:
             self.seen.looked.append(found)
 
     def _apart(self, access: Access) -> bool:
-        """Whether names granted around a path excuse an access; a file left there at the end is reported then."""
+        """Whether names granted around a path make an access no denial; a file left there at the end is told then."""
         plan, path = self._boundary.plan, access.path
         if access.intent in _ON_THE_WAY and plan.leads(path):
             return True

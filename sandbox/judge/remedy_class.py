@@ -60,7 +60,7 @@ def writable(access: Access, boundary: Boundary) -> str:
 
 
 def makes_itself(access: Access, boundary: Boundary) -> bool:
-    """Whether an access makes a directory the host lacks: a mount of it would stand in the way of `mkdir`."""
+    """Whether an access makes a directory the host has not: a mount would stand where `mkdir` wants to make it."""
     return access.intent is Intent.MKDIR and not access.exists and nameable(access.path, boundary)
 
 

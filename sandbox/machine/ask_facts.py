@@ -1,4 +1,4 @@
-"""EFFECT: asks this machine for the facts a plan needs."""
+"""EFFECT: the facts of this machine that planning needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KINDS = {stat.S_IFDIR: Kind.DIRECTORY, stat.S_IFREG: Kind.FILE, stat.S_IFLNK: K
 
 
 class HostFiles:
-    """The host's own file system (`sandbox.base.host_facts.Files`); what cannot be looked at is not there."""
+    """The host's own file system (`sandbox.base.host_facts.Files`); a path nobody may look at is taken for missing."""
 
     def kind(self, path: str) -> Kind | None:
         """The kind of the name itself."""
@@ -37,7 +37,7 @@ class HostFiles:
     def read(self, path: str, limit: int) -> bytes:
         """The first bytes of a plain file."""
         try:
-            # neither a pipe nor a device may hold the caller up
+            # A pipe or a device must not make the caller wait.
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except (OSError, ValueError):
             return b""
@@ -53,7 +53,7 @@ class Snapshot(HostFiles):
     """The host's files as they were when each was first asked for, however many grants lead through it."""
 
     def __init__(self) -> None:
-        #: See `sandbox.base.host_facts.remembered`.
+        #: Results that `sandbox.base.host_facts.remembered` keeps.
         self.kept: dict[tuple[str | None, ...], object] = {}
         self._kinds: dict[str, Kind | None] = {}
         self._links: dict[str, str] = {}
@@ -81,7 +81,7 @@ class Snapshot(HostFiles):
         return self._entries[path]
 
     def _list(self, path: str) -> tuple[str, ...]:
-        """As `HostFiles.entries`; a listing tells kinds as well."""
+        """The entries of a directory; a listing tells their kinds as well."""
         names = []
         above = "" if path == "/" else path
         try:
@@ -124,7 +124,7 @@ def temp_root() -> str:
 
     `$VX_TMPDIR`, else `$TMPDIR` (but on macOS), else `/tmp`, and below it one directory a user.
     """
-    # on macOS TMPDIR is too long for the sockets tasks make below it, which have 103 bytes
+    # `TMPDIR` of macOS is too long for the sockets that tasks make below it, whose paths have 103 bytes (unix(4)).
     for name in ("VX_TMPDIR",) if sys.platform == "darwin" else ("VX_TMPDIR", "TMPDIR"):
         value = os.environ.get(name, "")
         if value:
@@ -135,7 +135,7 @@ def temp_root() -> str:
 
 
 def host_facts() -> HostFacts:
-    """What planning depends on besides files."""
+    """The facts planning depends on besides files."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     interpreter = {sys.prefix, sys.base_prefix, os.path.dirname(sys.executable) or sys.prefix}
     own = (os.path.join(package, "sandbox"), os.path.join(package, "vxconf"))

@@ -7,7 +7,7 @@ import stat
 
 from sandbox.contract.errors import Unavailable
 
-# first where a distribution puts it: a name found earlier on PATH could be a task's own
+# The places of distributions come first: a program found earlier on PATH could be a task's own.
 _USUAL = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
 
 

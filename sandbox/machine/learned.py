@@ -1,4 +1,4 @@
-"""What the runs of one session found out about this machine; it holds for the later ones until it is forgotten."""
+"""The facts that runs of one session learned about this machine; later runs go by them until they are forgotten."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sandbox.contract.errors import Masked
 
-#: What to do where parts of `/proc` are hidden.
+#: The cure where parts of `/proc` are hidden.
 UNMASK = (
     "start the container with an unmasked /proc (Docker: --security-opt systempaths=unconfined; Kubernetes: procMount: "
     "Unmasked), or set weakerWhenNested = true in the task's sandbox, which then shows this /proc, read-only"
@@ -15,12 +15,12 @@ UNMASK = (
 
 @dataclass(slots=True)
 class LearnedFacts:
-    """What it turned out not to give.
+    """The things a machine turned out not to have.
 
     Attributes:
         unheard: why the kernel gives a filter no listener, empty where it does.
-        unfused: why `/dev/fuse`, which can be opened, is of no use, likewise.
-        masked: why it gives a task no `/proc` of its own, likewise.
+        unfused: why `/dev/fuse`, which can be opened, is of no use; empty where it is.
+        masked: why the kernel gives a task no `/proc` of its own, empty where it does.
     """
 
     unheard: str = ""
@@ -28,7 +28,7 @@ class LearnedFacts:
     unfused: str = ""
 
     def forget(self) -> None:
-        """The next run finds out anew."""
+        """Forget everything, so that the next run learns it anew."""
         self.unheard = self.masked = self.unfused = ""
 
 

@@ -1,10 +1,10 @@
-"""EFFECT: which of this machine's TCP ports a server listens on, as `/proc/net` tells it."""
+"""EFFECT: the TCP ports of this machine that a server listens on, as `/proc/net/tcp` tells them (proc_pid_net(5))."""
 
 from __future__ import annotations
 
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 _LISTEN = "0A"
-# as the kernel prints them, each word in the machine's own byte order: any address, and loopback
+# Addresses as the kernel prints them, each word in the machine's own byte order: any address, and loopback.
 _IPV4 = ("00000000", "0100007F", "7F000001")
 _IPV6 = ("0" * 32, "0" * 24 + "01000000", "0" * 31 + "1", "0000000000000000FFFF00000100007F")
 _COLUMNS = 4

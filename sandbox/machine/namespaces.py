@@ -1,4 +1,4 @@
-"""Why a machine refuses user namespaces, from what it says of itself; pure."""
+"""The reasons why a machine refuses user namespaces, from what it says of itself. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EUSERS = 87
 
 _SETFCAP = 1 << 31
 
-#: Settings that refuse them: the file, the value, why, and what to do.
+#: Settings that refuse user namespaces: the file, the value, the cause, and the cure.
 _SETTINGS = (
     ("/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces is 0", "user.max_user_namespaces=10000"),
     (
@@ -30,14 +30,14 @@ _BY_ROOT_TOO = "/proc/sys/user/max_user_namespaces"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceFacts:
-    """What was asked of the machine.
+    """The answers of a machine about user namespaces (user_namespaces(7)).
 
     Attributes:
         user: this process's.
         settings: the text of each of `SETTINGS` that there is.
         made: the errno of making a user namespace, 0 when it was made.
         mapped: the errno of giving it this user, 0 when that was done or never tried.
-        ruled: the errno of mounting in it, likewise.
+        ruled: the errno of mounting in it, 0 when that was done or never tried.
         filtered: whether a system call filter is above this process.
         profile: the AppArmor profile this process is under, empty without one.
         capabilities: this process's effective ones, as a bit mask.
@@ -54,7 +54,7 @@ class NamespaceFacts:
 
 
 def refusal(said: NamespaceFacts) -> tuple[str, str]:
-    """Why bubblewrap gets no user namespace it can build in, and what to do; empty where nothing is known."""
+    """The cause and the cure where bubblewrap gets no user namespace it can build in; empty where no cause is known."""
     for path, bad, cause, setting in _SETTINGS:
         if said.settings.get(path) == bad and (said.user != 0 or path == _BY_ROOT_TOO):
             return cause, f"sysctl {setting}"
@@ -84,7 +84,8 @@ _WITHOUT_SETFCAP = (
 
 
 def _by_a_module(said: NamespaceFacts) -> tuple[str, str]:
-    # a filter answers the call that makes one; what is refused in one that was made is a module's doing first
+    # A filter refuses the call that makes a namespace. A refusal inside a namespace that was made is rather a security
+    # module's.
     if said.filtered and said.made:
         return _FILTER
     if said.settings.get(APPARMOR) == "1" and said.user != 0:

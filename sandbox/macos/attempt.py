@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _CHUNK = 65536
-# what a process outside its group still holds open is not waited for longer
+# The most seconds to wait for output that a process outside the group still holds open.
 _DRAIN_SECONDS = 2.0
-#: How `sandbox-exec` ends when it could not begin: wrong usage, no profile, a refusal of the kernel, no program.
+#: Statuses of `sandbox-exec` when it could not begin: wrong usage, no profile, a refusal of the kernel, no program.
 _NOT_BEGUN = range(64, 79)
 _WORDS = b"sandbox-exec: "
 _REASON_LIMIT = 500
@@ -33,7 +33,7 @@ _KIB = 1024
 
 
 class Usage(NamedTuple):
-    """What the command and all it waited for used; bytes and milliseconds."""
+    """The time and the memory that the command and all it waited for used; milliseconds and bytes."""
 
     cpu_ms: float
     peak_rss_bytes: int
@@ -41,7 +41,7 @@ class Usage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedCommand:
-    """What became of it.
+    """The end of one command.
 
     Attributes:
         status: the wait status; `None` when it never ran.
@@ -65,7 +65,7 @@ class EndedCommand:
 
 
 class MacAttempt:
-    """One command.
+    """One attempt at running a command.
 
     Args:
         command: the whole argument list.
@@ -113,7 +113,8 @@ class MacAttempt:
     def signal(self, number: int) -> None:
         """Send a signal to the command's group, from any thread; nothing starts after `SIGKILL`.
 
-        What a key would send goes to whatever is in the foreground of its terminal, what ends it there as well.
+        A signal that a key sends goes to the foreground group of the command's terminal. A signal that ends goes there
+        as well.
         """
         with self._lock:
             self._stopped = self._stopped or number == signal.SIGKILL
@@ -128,7 +129,7 @@ class MacAttempt:
                 self._send(group, number)
 
     def run(self) -> EndedCommand:
-        """Run to the end, and end what is left of its group."""
+        """Run to the end, and end the rest of the command's group."""
         began = time.monotonic()
         with contextlib.ExitStack() as stack:
             start = self._on_a_terminal(stack) if self._pty else self._on_streams(stack)
@@ -167,7 +168,7 @@ class MacAttempt:
             stdin=self._stdin,
             out=self._streams[0],
             caller=self._caller,
-            # as when the window of a terminal is closed
+            # A window that closes ends its terminal's programs so (termios(4)).
             on_gone=lambda: self.signal(signal.SIGHUP),
         )
         terminal.open(master, slave)
@@ -217,7 +218,7 @@ class MacAttempt:
         _, status, used = os.wait4(process.pid, 0)
         with self._lock:
             self._reaped = True
-            # the number stays the group's as long as anything is in it
+            # The number stays the group's as long as any process is in it.
             self._send(process.pid, signal.SIGKILL)
         process.returncode = os.waitstatus_to_exitcode(status)
         peak = used.ru_maxrss if sys.platform == "darwin" else used.ru_maxrss * _KIB
@@ -227,7 +228,7 @@ class MacAttempt:
     def _pump(self, process: subprocess.Popen[bytes], ended: int, began: float) -> bool:
         """Move bytes until the command has ended and its pipes are dry; whether its time ran out."""
         time_left = _TimeLeft(self._timeout, self._grace, began)
-        # macOS waits for terminals and files in no other way than `select`
+        # Only `select` waits for terminals and files on macOS.
         kind = selectors.DefaultSelector if self._terminal is None else selectors.SelectSelector
         with kind() as selector:
             selector.register(ended, selectors.EVENT_READ)
@@ -258,13 +259,13 @@ class MacAttempt:
 
     @staticmethod
     def _send(group: int, number: int) -> None:
-        # on macOS a group of nothing but the dead answers with EPERM
+        # A group of nothing but the dead answers with EPERM on macOS.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(group, number)
 
 
 class _TimeLeft:
-    """What is due when: TERM, KILL after a grace, and the end of waiting for what others still hold open."""
+    """A clock of an attempt: TERM, KILL after a grace, and the end of waiting for output others still hold open."""
 
     def __init__(self, timeout: float | None, grace: float, began: float) -> None:
         self._signals = [] if timeout is None else [(began + timeout, signal.SIGTERM)]
@@ -289,13 +290,13 @@ class _TimeLeft:
         return min(left if pause is None else [*left, pause], default=None)
 
     def ended(self) -> None:
-        """The command has: nothing is sent to it any more."""
+        """Send nothing more, since the command has ended."""
         self._signals.clear()
         self.drain = time.monotonic() + _DRAIN_SECONDS
 
 
 def _moved(key: selectors.SelectorKey, events: int) -> bool:
-    """Take what is there; false at the end of a pipe."""
+    """Take the bytes that are there; false at the end of a pipe."""
     if isinstance(key.data, terminal_relay.TerminalRelay):
         return key.data.ready(key.fd, events)
     chunk = os.read(key.fd, _CHUNK)
@@ -305,7 +306,7 @@ def _moved(key: selectors.SelectorKey, events: int) -> bool:
 
 
 def _refused(status: int, stdout: bytes, stderr: bytes) -> str:
-    """Why `sandbox-exec` ran nothing; empty when it did."""
+    """The reason why `sandbox-exec` ran nothing; empty when it ran the command."""
     code = os.waitstatus_to_exitcode(status)
     if code not in _NOT_BEGUN or stdout or not stderr.startswith(_WORDS):
         return ""
@@ -320,7 +321,7 @@ def _input(stdin: int | bytes | None, stack: contextlib.ExitStack) -> int:
         return subprocess.DEVNULL
     if isinstance(stdin, int):
         return stdin
-    # a file, so that nobody has to write while it reads
+    # A file is read without anybody who writes meanwhile.
     file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  the stack is its context
     file.write(stdin)
     file.seek(0)

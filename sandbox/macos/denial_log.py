@@ -1,12 +1,12 @@
-"""What macOS's log says of denials, as accesses. Pure.
+"""The denials that macOS's log tells, as accesses. Pure.
 
 `log stream --style ndjson` writes a JSON object a line. The kernel's part of a denial is one message:
 
     Sandbox: NAME(PID) deny(N) OPERATION[ TARGET]
     TAG
 
-The tag is the profile's own `(with message ...)`; a word after it, `TAG-end`, marks what was provoked on purpose.
-Messages that repeat may come as `N duplicate reports for Sandbox:`.
+The tag is the profile's own `(with message ...)`; a word after it, `TAG-end`, marks a denial that was provoked on
+purpose. Messages that repeat may come as `N duplicate reports for Sandbox:`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sandbox.contract.intents import Intent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: A line longer than this is no denial.
+#: The longest line that may be a denial.
 LINE_LIMIT = 1 << 20
 
 _MESSAGE = re.compile(
@@ -30,7 +30,7 @@ _MESSAGE = re.compile(
     re.DOTALL,
 )
 _WORD = re.compile(r"(?:-([a-z]+))?\s*\Z")
-#: Every program asks for it as it starts, and none needs the answer.
+#: The sysctl that every program asks for as it starts, and whose answer none needs.
 _NOISE = "kern.iossupportversion"
 
 _INTENTS = {
@@ -66,7 +66,7 @@ class LoggedDenial:
 
     @property
     def intent(self) -> Intent | None:
-        """What the refused call meant to do with a file, `None` for one that is about no file."""
+        """The intent of the refused call with a file; `None` for a call that is about no file."""
         known = _INTENTS.get(self.operation)
         if known is not None:
             return known
@@ -78,9 +78,9 @@ class LoggedDenial:
 
 
 def denial(message: str, tag: str) -> tuple[LoggedDenial, str] | None:
-    """The refusal a message tells of, and the word after the tag that says whose it is: empty for the task's own.
+    """The denial in a message, and the word after the tag that says whose it is: empty for the task's own.
 
-    `None` for any other message, one of another run, and what nobody needs to hear.
+    `None` stands for any other message, one of another run, and a denial nobody needs to hear of.
     """
     before, mark, after = message.rpartition(tag)
     if not mark or _NOISE in before:
@@ -102,13 +102,13 @@ def _denial(found: re.Match[str]) -> LoggedDenial:
 
 
 def predicate(tag: str) -> str:
-    """What `log stream --predicate` is asked for: the kernel's messages with the run's own tag."""
+    """The argument of `log stream --predicate`: the kernel's messages with the run's own tag."""
     return f'processID == 0 AND eventMessage CONTAINS "Sandbox:" AND eventMessage CONTAINS "{tag}"'
 
 
 @dataclass(slots=True)
 class LogLines:
-    """Records out of what the log writes, however it was cut.
+    """Records out of the log's output, however it was cut.
 
     Attributes:
         tag: the run's own.
@@ -128,7 +128,7 @@ class LogLines:
                 yield found
 
     def _record(self, line: bytes) -> tuple[LoggedDenial, str] | None:
-        # the first line says what is filtered, and is no JSON
+        # The first line names the filter and is no JSON.
         if not line.startswith(b"{") or len(line) > LINE_LIMIT:
             return None
         try:

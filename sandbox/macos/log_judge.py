@@ -1,7 +1,7 @@
 """The judge of an attempt on macOS: denials of the log in, one at a time, violations out. Pure.
 
-What is about files and hosts is judged by the same rules as on Linux. The log tells of refusals alone, so what those
-rules take for let through is told all the same: seatbelt has the last word.
+Files and hosts are judged by the same rules as on Linux. The log tells of refusals alone, so a refusal that those rules
+take for let through is told all the same: seatbelt has the last word.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _OUTBOUND = "network-outbound"
 
 
 class LogJudge:
-    """Judges the denials of one attempt.
+    """The judge of one attempt's denials.
 
     Args:
-        boundary: the places.
-        config: whose `ignore` is obeyed.
+        boundary: the boundary of the attempt.
+        config: the config whose `ignore` is obeyed.
 
     Attributes:
-        files: the judge of what is about files and hosts; it has the fix and the hints.
+        files: the judge of files and hosts; it has the fix and the hints.
     """
 
     def __init__(self, boundary: Boundary, config: ResolvedSandboxConfig) -> None:
@@ -43,7 +43,7 @@ class LogJudge:
         self._boundary = boundary
         self._silence = IgnoredDenials(config.ignore, boundary)
         self._quiet = globs.matcher(config.ignore.system_info)
-        # a runtime with sockets of both kinds dials ::ffff:127.0.0.1 first, which no rule can name, then 127.0.0.1
+        # A runtime with sockets of both kinds dials ::ffff:127.0.0.1 first, which no rule can name, then 127.0.0.1.
         self._retries = bool(config.local_binding) or config.network is not None
         self._told: set[tuple[str, str]] = set()
 
@@ -59,7 +59,7 @@ class LogJudge:
         return self._plain(found, "other")
 
     def connection(self, target: str, reason: str) -> Violation | None:
-        """The violation it is that the task's own proxy refused `host:port`."""
+        """The violation of a `host:port` that the task's own proxy refused."""
         return self.files.take(_dial(target, "", reason))
 
     def _file(self, found: LoggedDenial, intent: Intent) -> Violation | None:
@@ -72,7 +72,7 @@ class LogJudge:
             intent=intent,
             asked=found.target,
             path=path,
-            # seatbelt is asked about what is there
+            # The kernel asks seatbelt only about files that are there.
             exists=intent is not Intent.CREATE,
             errno=_ERRNO,
         )

@@ -1,7 +1,8 @@
-"""EFFECT: hears of denials from macOS's log while a task runs, and knows whether it heard of all of them.
+"""EFFECT: the monitor that hears of denials from macOS's log while a task runs, and knows whether it heard of all.
 
-The log tells late, in order, and not at all while `log stream` still starts. So a denial of its own is provoked before
-the task starts, again and again until it is heard, and once more at the end: what came before that one has been told.
+The log tells late, in order, and not at all while `log stream` still starts. So a denial of the monitor's own is
+provoked before the task starts, again and again until it is heard, and once more at the end: every denial before that
+one has been told by then.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _CHUNK = 65536
 _START_SECONDS = 10.0
 _END_SECONDS = 10.0
 _AGAIN_SECONDS = 0.25
-#: What is refused to provoke a denial; it is on every Mac, and nobody minds.
+#: The file whose refusal is provoked; every Mac has it, and nobody minds.
 _KNOCKED = "/private/etc/hosts"
 
 
@@ -49,7 +50,7 @@ class LogMonitor:
         self._ended = False
         self._stream: subprocess.Popen[bytes] | None = None
         self._thread: threading.Thread | None = None
-        #: Why not everything was heard; empty while nothing is known to be missing.
+        #: The reason why not everything was heard; empty while nothing is known to be missing.
         self.missing = ""
 
     def __enter__(self) -> Self:
@@ -89,7 +90,7 @@ class LogMonitor:
             stream.stdout.close()
 
     def settle(self) -> None:
-        """Wait until all that happened before has been told."""
+        """Wait until all earlier denials have been told."""
         if not self.missing and not self._knock("end", _END_SECONDS):
             self.missing = f"{self._tools.log} stopped telling of denials before the task's end"
 

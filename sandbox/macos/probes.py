@@ -1,4 +1,4 @@
-"""EFFECT: what a Mac can do, asked of the programs a run needs."""
+"""EFFECT: the probes of a Mac: whether the programs a run needs can be used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sandbox.scratch import task_tmpdir
 
 
 class ProbedTool(NamedTuple):
-    """One thing asked; `cause` and `fix` are empty where it is as it should be."""
+    """The answer of one probe; `cause` and `fix` are empty where all is well."""
 
     name: str
     found: str
@@ -22,7 +22,7 @@ class ProbedTool(NamedTuple):
 
 
 def found() -> tuple[ProbedTool, ...]:
-    """Everything a run needs, in the order it needs it."""
+    """The probes of everything a run needs, in the order it needs it."""
     system = system_tools.SYSTEM
     return (
         ProbedTool("macOS", platform.mac_ver()[0] or platform.system()),

@@ -1,7 +1,7 @@
 """EFFECT: the run's side of a task's proxy on macOS: it listens, starts the proxy, and hears its reports.
 
-There is one loopback for everybody, so a task's proxy has ports of its own, which the system picks, and asks for a
-password, which is in the task's variables alone. It runs from the first time something comes in.
+There is one loopback for everybody. So a task's proxy has ports of its own, which the system picks, and asks for a
+password, which is in the task's variables alone. The proxy runs from the first time something comes in.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class MacProxyHandle:
     """The proxy of one task.
 
     Args:
-        policy: what may be reached.
+        policy: the hosts that may be reached.
 
     Attributes:
         ports: on which it listens, for HTTP and for SOCKS.
@@ -61,12 +61,12 @@ class MacProxyHandle:
         return proxy_env.proxy_variables(given, ports=self.ports, password=self._password)
 
     def report(self, hear: Callable[[str, str], object]) -> None:
-        """From now on have `hear` called, in another thread, with each `host:port` that was refused, and why."""
+        """Have `hear` called from now on, in another thread, with each refused `host:port` and the reason."""
         self._thread = threading.Thread(target=self._serve, args=(hear,), name="vx-proxy", daemon=True)
         self._thread.start()
 
     def settle(self) -> str:
-        """At the end: hear of whatever came in; why not all of it was told, empty where it was."""
+        """Hear of every connection that came in, at the end; why not all of it was told, empty where it was."""
         if self._ring >= 0:
             os.close(self._ring)
             self._ring = -1
@@ -96,7 +96,7 @@ class MacProxyHandle:
             self._missed(f"the network's proxy could not be started ({error.strerror or error})")
             self._let_go()
             return
-        # from now on its own
+        # The proxy goes by itself from now on.
         self._let_go()
         try:
             self._hear_all(process, hear)
@@ -130,7 +130,7 @@ class MacProxyHandle:
             pass_fds=descriptors,
             cwd="/",
             env={"LC_ALL": "C.UTF-8", **debug},
-            # a terminal's signals are for the task; the proxy goes on until it has been heard
+            # Signals of a terminal are for the task; the proxy goes on until it has been heard.
             start_new_session=True,
         )
         assert process.stdin is not None  # noqa: S101  it was asked for
@@ -153,7 +153,7 @@ class MacProxyHandle:
                 self._missed("what the network's proxy had to report was not told in time")
                 return
             if self._bell in found:
-                # the end of what it is told is the task's
+                # The end of the proxy's input is the end of the task.
                 poll.unregister(self._bell)
                 with contextlib.suppress(BrokenPipeError):
                     process.stdin.close()

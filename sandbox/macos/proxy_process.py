@@ -1,7 +1,8 @@
-"""EFFECT: the process in which a task's proxy runs on macOS: what it is given, and what it says to the run.
+"""EFFECT: the process in which a task's proxy runs on macOS: its input, and its reports to the run.
 
-Given are the listeners, and on its input what may be reached; the end of that input is the task's. What it says is one
-JSON list in each line: `refused` with what was asked for and why, `missed` with why not all is told, `settled` last.
+The process is given the listeners, and on its input the hosts that may be reached; the end of that input is the task's.
+Its reports are one JSON list in each line: `refused` with the host asked for and the reason, `missed` with why not all
+is told, `settled` last.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sandbox.proxy.io.idle_loop import IdleLoop
 from sandbox.proxy.proxy import Proxy
 
 _INPUT, _OUTPUT = 0, 1
-#: Descriptors a Mac lets a process have (OPEN_MAX), where it names no limit.
+#: The most descriptors a Mac lets a process have (OPEN_MAX), where it names no limit.
 _DESCRIPTORS = 10240
 _LONGEST = 1000
 
@@ -54,10 +55,10 @@ def main() -> None:
 
 
 def _have_descriptors() -> None:
-    """As many as there may be: a shell on a Mac allows 256."""
+    """Raise the limit of descriptors as far as it goes: a shell on a Mac allows 256."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     for wanted in (hard, _DESCRIPTORS):
-        # a hard limit of none is no soft limit a Mac takes
+        # A hard limit of none is no soft limit a Mac takes (setrlimit(2), macOS).
         if wanted != resource.RLIM_INFINITY:
             with contextlib.suppress(OSError, ValueError):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
@@ -87,7 +88,7 @@ def _failed(error: Exception) -> None:
 
 
 def _hear(loop: IdleLoop) -> None:
-    """Stop once the task has ended, or whoever ran it is gone."""
+    """Stop once the task has ended, or the run is gone."""
     with contextlib.suppress(BlockingIOError):
         if not os.read(_INPUT, 1):
             loop.remove_reader(_INPUT)

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     import contextlib
     from collections.abc import Mapping
 
-# `select` takes no higher descriptors than 1023, and a few are opened after these
+# The highest descriptor to wait for: `select` takes none above 1023, and a few are opened after these.
 _HIGHEST = 1000
 
-# a session's leader takes its terminal itself, and only once the session is its own. This runs outside the sandbox:
-# what the task's variables say (which library to load first, say) is for what it executes, and comes in a file
+# A session's leader takes its terminal itself, and only once the session is its own (setsid(2), TIOCSCTTY). The leader
+# runs outside the sandbox, so the task's variables, such as a library to load first, come in a file: they are for the
+# program it executes.
 _LEADER = """\
 import fcntl, os, signal, sys, termios
 for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
@@ -63,7 +64,7 @@ def _selectable(*fds: int) -> None:
 def led(
     command: tuple[str, ...], environment: Mapping[str, str], stack: contextlib.ExitStack
 ) -> tuple[tuple[str, ...], int]:
-    """What to start in a new session, its standard input a terminal, to run a command on that terminal.
+    """The program to start in a new session, its standard input a terminal, to run a command on that terminal.
 
     Returns:
         The argument list, and the descriptor it inherits.

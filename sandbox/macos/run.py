@@ -1,4 +1,4 @@
-"""EFFECT: one call of `Session.run` on macOS: what surrounds the command, and what becomes of it."""
+"""EFFECT: one call of `Session.run` on macOS: the profile, the log and the proxy around one command."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MacRun(CommandRun):
     """One call of `Session.run`.
 
     Args:
-        session: whose signals reach the command.
+        session: the session, whose signals reach the command.
         request: what may be reached.
         command: given to `/bin/sh -c`.
         options: see `RunOptions`.
@@ -49,7 +49,7 @@ class MacRun(CommandRun):
     ) -> None:
         super().__init__(session, request, command, options)
         self._tools = system or system_tools.SYSTEM
-        # the log and the proxy tell of denials from a thread each
+        # The log and the proxy tell of denials from a thread each.
         self._judging = threading.Lock()
 
     def _carry_out(self) -> RunResult:
@@ -106,7 +106,7 @@ class MacRun(CommandRun):
     def _watched(
         self, attempt: MacAttempt, observer: str, tag: str, hear: Callable[[LoggedDenial], object]
     ) -> tuple[EndedCommand, str]:
-        """Run it, and say why not every denial was heard of; empty when all were."""
+        """Run the attempt, and say why not every denial was heard of; empty when all were."""
         if observer == "none":
             return self._run(attempt), ""
         with LogMonitor(self._tools, tag, hear) as monitor:
@@ -119,6 +119,6 @@ class MacRun(CommandRun):
             return attempt.run()
 
     def _heard(self, judged: Callable[[], Violation | None]) -> None:
-        """Judge what the log or the proxy told, one at a time, and tell of it."""
+        """Judge a denial that the log or the proxy told, one at a time, and tell of the violation."""
         with self._judging:
             self._tell(judged())

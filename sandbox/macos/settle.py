@@ -1,4 +1,4 @@
-"""From what became of a command on macOS, and what was judged of it, to one result. Pure."""
+"""From the end of a command on macOS and its judge's findings to one result. Pure."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def settle(
     """Judge an attempt that was made.
 
     Args:
-        ended: what became of the command.
-        judge: which heard every denial.
+        ended: the end of the command.
+        judge: the judge that heard every denial.
         violations: all there were.
-        after: what is known once a command failed.
+        after: the facts for notes beside a failure.
         config: whose grants weaken a wall.
         observed: whether the log was asked.
         missing: why not every denial was heard of; empty when all were.
@@ -53,7 +53,7 @@ def settle(
         trace_reason=missing if observed else "no observer was asked for",
         protections=Protections(
             filesystem="full",
-            # without a network of its own a task that may bind may reach every port of this machine
+            # A task that may bind has no network of its own, so it may reach every port of this machine.
             network="weaker" if config.local_binding or config.weaker_network_isolation else "full",
             sockets="weaker" if config.unix_sockets is True else "full",
             observer="weaker" if observed else "off",

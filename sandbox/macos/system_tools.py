@@ -1,4 +1,4 @@
-"""EFFECT: the system's own programs a run needs, and whether they can be used here."""
+"""EFFECT: the system's own programs that a run needs, and whether they can be used here."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _SECONDS = 20.0
 NESTED_WORDS = "sandbox_apply"
 _REASON_LIMIT = 200
 
-# everything is allowed, and still the kernel refuses where one is in force already
+# The profile allows everything, and still the kernel refuses it where one is in force already.
 _NOTHING = "(version 1)(allow default)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemTools:
-    """Absolute paths: nothing is looked for on a PATH, which a task could have written to."""
+    """The absolute paths of programs; none is looked for on a PATH, which a task could have written to."""
 
     sandbox_exec: str = "/usr/bin/sandbox-exec"
     log: str = "/usr/bin/log"
@@ -27,7 +27,7 @@ class SystemTools:
     cat: str = "/bin/cat"
 
 
-#: Those of every Mac.
+#: The programs of every Mac.
 SYSTEM = SystemTools()
 
 _ANSWERS: dict[SystemTools, str] = {}
@@ -46,7 +46,7 @@ def check(tools: SystemTools) -> None:
 
 
 def remedy(cause: str) -> str:
-    """What to do about it."""
+    """The cure for a cause."""
     if "nested" in cause:
         return "run it outside the other sandbox: macOS applies no second one"
     return "run it on a macOS whose /usr/bin/sandbox-exec works"

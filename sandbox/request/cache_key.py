@@ -1,7 +1,7 @@
-"""What a task's grants mean for cache keys: where it may write, and which files its own key holds unseen. Pure.
+"""The meaning of a task's grants for cache keys: where it may write, and which files its own key holds unseen. Pure.
 
-Nothing here changes a run. A program that keeps a cache asks before it trusts a key: what may have been written that no
-declaration names, and whether a key holds a file that the task cannot read, which makes it a key for something else.
+Nothing here changes a run. A program that keeps a cache asks before it trusts a key. It asks for writes that no
+declaration names. It asks whether a key holds a file that the task cannot read, for that is a key for something else.
 """
 
 from __future__ import annotations

@@ -30,7 +30,10 @@ class SharedDirectories:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def make(self, operations: Iterable[Operation]) -> tuple[list[str], RunDirectories]:
-        """Make every missing directory; what stays of what was made, parents first, and what may go.
+        """Make every missing directory.
+
+        Returns:
+            The new directories that stay, parents first, and those that may go once the run has ended.
 
         Raises:
             NotStarted: see `make`.
@@ -47,7 +50,7 @@ class SharedDirectories:
         return [path for path in made if path not in mine], RunDirectories(self, used)
 
     def release(self, used: list[str]) -> None:
-        """Take back what nobody needs any more."""
+        """Take back the directories that no run needs any more."""
         with self._lock:
             self._users.subtract(used)
             gone = sorted(path for path in used if self._users[path] <= 0)
@@ -59,7 +62,7 @@ class SharedDirectories:
 
 @dataclass(frozen=True, slots=True)
 class RunDirectories:
-    """What one run needs of `SharedDirectories`.
+    """The directories of `SharedDirectories` that one run needs.
 
     Attributes:
         used: made by runs of this process, this one or another.
@@ -69,7 +72,7 @@ class RunDirectories:
     used: list[str]
 
     def release(self) -> None:
-        """The run has ended."""
+        """Take back the directories, since the run has ended."""
         self.holder.release(self.used)
 
 
@@ -85,12 +88,12 @@ def _holders(operations: Iterable[Operation]) -> Iterator[str]:
                 continue
 
 
-#: Of this process.
+#: The directories that runs of this process share.
 PASSING = SharedDirectories()
 
 
 def make(operations: Iterable[Operation]) -> list[str]:
-    """Make every missing directory; what was made, parents first.
+    """Make every missing directory; the new ones, parents first.
 
     Raises:
         NotStarted: one cannot be made, or a link stands where a directory was planned; nothing made is left.
@@ -121,7 +124,7 @@ def _make(path: str, made: list[str]) -> None:
             except FileExistsError:
                 pass
             except OSError:
-                # an unwritable parent answers so for a name that is there as well; the open decides
+                # An unwritable parent may refuse a name that exists as well; the open below decides.
                 if not _there(name, here):
                     raise
             below = os.open(name, _DIRECTORY, dir_fd=here)
@@ -140,7 +143,7 @@ def _there(name: str, directory: int) -> bool:
 
 
 def take_back(made: list[str]) -> None:
-    """Remove what `make` made, as far as it is still empty and no link leads to it now."""
+    """Remove directories that `make` made, as far as they are still empty and no link leads to them now."""
     for path in reversed(made):
         try:
             _remove(path)

@@ -1,4 +1,4 @@
-"""EFFECT: takes what a run left where it may leave nothing out of the workspace, without losing it."""
+"""EFFECT: the quarantine for files a run left where it may leave none; they are kept, outside the workspace."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import Files
     from sandbox.planning.plan import Plan
 
-#: Below the directory of all tasks' temporary directories, which no task sees.
+#: The place of set-aside files, below the directory of all tasks' temporary directories, which no task sees.
 _KEPT = "set-aside"
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Quarantine:
-    """Where one run's things are moved to, each by itself; made with the first."""
+    """The place one run's files are moved to, each by itself; it is made for the first."""
 
     def __init__(self, temp_root: str) -> None:
         self._root = paths.join(temp_root, _KEPT)
@@ -31,7 +31,7 @@ class Quarantine:
         self._count = 0
 
     def put(self, path: str, *, or_remove: bool = False) -> str:
-        """Move what stands at a canonical path away; what became of it, for people.
+        """Move a file or a directory at a canonical path away; its fate, for people.
 
         Args:
             path: not followed, should it be a link.
@@ -43,7 +43,7 @@ class Quarantine:
         try:
             target = paths.join(self._room(), paths.name(path))
             holder = _holder(path)
-            # copied where the place is on another file system
+            # A move to another file system copies.
             shutil.move(f"/proc/self/fd/{holder}/{paths.name(path)}", target)
         except OSError as error:
             if or_remove and holder >= 0:
@@ -56,7 +56,7 @@ class Quarantine:
         return f"was moved to {target}"
 
     def _room(self) -> str:
-        """A new directory, since a name may be as long as names can be."""
+        """A new directory for one file, since a name may be as long as names can be."""
         if not self._place:
             import tempfile
 
@@ -69,17 +69,24 @@ class Quarantine:
 
 
 def listed(plan: Plan, files: Files) -> frozenset[str]:
-    """Everything in held directories, to be asked before the run."""
+    """Every entry of held directories; asked before a run, it tells later which are new."""
     return frozenset(paths.join(directory, name) for directory in plan.held for name in files.entries(directory))
 
 
 def set_aside(
     plan: Plan, *, workspace: str, shelf: Quarantine, files: Files, before: frozenset[str] = frozenset()
 ) -> tuple[Violation, ...]:
-    """Move away every name other programs execute that was not there when the run began, where the task may write.
+    """Move away every protected name that a run has brought, where the task may write.
 
-    Call when nothing of it lives any more. The call that made one was refused, so this is what a task got past that by
-    racing itself, or what somebody else made meanwhile: it is kept and its new place told. `before` is `listed` then.
+    Call it once no process of the run lives any more. The call that made such a name was refused: the name is there
+    since the task got past that by racing itself, or since somebody else made it. It is kept, and its new place told.
+
+    Args:
+        plan: the run's plan.
+        workspace: canonical.
+        shelf: where the names go.
+        files: the host's file system, as it is now.
+        before: `listed` as it was before the run.
     """
     executed = plan.executed
     now = existing(executed.roots, workspace, files, git_config=executed.git_config) if executed.roots else ()
@@ -94,7 +101,7 @@ def set_aside(
 
 
 def _in_held(plan: Plan, workspace: str, files: Files, before: frozenset[str]) -> Iterator[str]:
-    """Such names in held directories, where what was there before is laid over."""
+    """Protected names in held directories that were not there before; older ones are laid over."""
     executed: ProtectedNames = plan.executed
     for directory in plan.held:
         for name in files.entries(directory):
@@ -111,14 +118,14 @@ def _in_held(plan: Plan, workspace: str, files: Files, before: frozenset[str]) -
 
 
 def unknown(plan: Plan, files: Files, before: frozenset[str]) -> Iterable[str]:
-    """What is in held directories that was not there before and no grant covers, whoever made it."""
+    """New entries of held directories that no grant covers, whoever made them."""
     for path in sorted(listed(plan, files) - before):
         if not plan.granted.served(path) and not plan.leads(path):
             yield path
 
 
 def beside(plan: Plan) -> str:
-    """Something a mount alone has to keep from the task in a held directory; empty when there is nothing."""
+    """A path in a held directory that only a mount keeps from the task; empty when there is none."""
     placed = (one.path for one in plan.operations if one.path not in plan.held)
     return next((path for path in placed if paths.parent(path) in plan.held and not plan.granted.served(path)), "")
 

@@ -1,6 +1,6 @@
-"""EFFECT: a run's staging area in the workspace, for what a task makes beside granted names, and its removal.
+"""EFFECT: a run's staging area in the workspace, for names a task makes beside granted ones, and its removal.
 
-It lies on the workspace's own file system, so that a name moves from it into place in one step.
+The area lies on the workspace's own file system, so that a name moves from it into place in one step (rename(2)).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _WHERE = (".vx", "tmp")
-#: Beside the area's directories, which have numbers for names.
+#: The list of directories made for a run; it lies beside the area's own directories, which have numbers for names.
 _MADE = "made"
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class StagingArea:
-    """One run's area.
+    """The staging area of one run.
 
     Attributes:
         path: absolute; the directory holds a `.gitignore` that covers it whole.
@@ -47,7 +47,7 @@ class StagingArea:
             file.write("\0".join(made))
 
     def remove(self) -> None:
-        """Remove it with all it holds, and what was made for it if nothing else is there."""
+        """Remove the area with all it holds, and the directories made for it as far as they are empty."""
         task_tmpdir.remove(self.path)
         os.close(self.fd)
         for directory in dict.fromkeys((os.path.dirname(self.path), *reversed(self.made))):
@@ -56,7 +56,7 @@ class StagingArea:
 
 
 def sweep(workspace: str) -> None:
-    """Remove what runs that were killed left, if there is anything."""
+    """Remove the areas that killed runs left, if there are any."""
     where = "/".join((workspace.rstrip("/"), *_WHERE))
     if os.path.isdir(where):
         with contextlib.suppress(NotStarted):
@@ -64,7 +64,7 @@ def sweep(workspace: str) -> None:
 
 
 def make(workspace: str) -> StagingArea:
-    """A new area below `.vx/tmp`; what runs that were killed left there is removed first.
+    """A new area below `.vx/tmp`; areas that killed runs left there are removed first.
 
     Args:
         workspace: canonical.
@@ -76,7 +76,7 @@ def make(workspace: str) -> StagingArea:
         try:
             return _made(workspace)
         except FileNotFoundError as error:
-            # another run has just removed the empty directory; a workspace that is gone is another matter
+            # Another run may have removed the empty directory just now; a workspace that is gone is another matter.
             if os.path.isdir(workspace):
                 continue
             raise NotStarted(f"the workspace {workspace} is gone", hint="restore it") from error
@@ -94,7 +94,7 @@ def _made(workspace: str) -> StagingArea:
             if here != ways[-1]:
                 os.close(directory)
         try:
-            # an area is locked before anybody else may sweep
+            # The area is locked before anybody else may sweep.
             fcntl.flock(directory, fcntl.LOCK_EX)
             inherited = [path for path in _sweep(here, workspace) if path in ways]
             path = tempfile.mkdtemp(prefix="run-", dir=here)
@@ -123,7 +123,7 @@ def _made(workspace: str) -> StagingArea:
 
 
 def _sweep(directory: str, workspace: str) -> list[str]:
-    """Remove what killed runs left; the directories that were made for them."""
+    """Remove the areas that killed runs left; the directories that were made for those runs."""
     made: list[str] = []
     for name in os.listdir(directory):
         path = f"{directory}/{name}"

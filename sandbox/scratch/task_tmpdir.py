@@ -1,7 +1,7 @@
 """EFFECT: a temporary directory of its own for every task, and its removal.
 
-The directory above them is this user's own real directory, mode 0700, in a parent nobody else may rewrite: a shared
-`/tmp` lets another user plant the name first.
+The directory above them is this user's own real directory, mode 0700, in a parent nobody else may rewrite. In a shared
+`/tmp` another user may plant the name first.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 _PREFIX = "task-"
-# made by the system, whose user a container may not know
+# The system makes these; a container may not know the user they belong to.
 _SYSTEMS = ("/tmp", "/var/tmp")  # noqa: S108  looked at, not used
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class TaskTmpdir(NamedTuple):
-    """One task's.
+    """The temporary directory of one task.
 
     Attributes:
         path: absolute.
@@ -37,7 +37,7 @@ class TaskTmpdir(NamedTuple):
     fd: int
 
     def remove(self) -> None:
-        """Remove it with all it holds, see `remove`."""
+        """Remove the directory with all it holds, see `remove`."""
         remove(self.path)
         os.close(self.fd)
 
@@ -82,7 +82,7 @@ def make(root: str) -> TaskTmpdir:
 
 
 def _is_nobody(user: int) -> bool:
-    """Whether a number stands for all users outside of this user namespace, the system's own among them."""
+    """Whether a number stands for all users outside of this user namespace (user_namespaces(7), the overflow user)."""
     try:
         with open("/proc/self/uid_map", encoding="ascii") as mapped:
             ranges = [tuple(map(int, line.split())) for line in mapped]
@@ -108,7 +108,7 @@ def sweep(root: str) -> None:
         own = os.lstat(root)
         if not stat.S_ISDIR(own.st_mode) or own.st_uid != os.getuid():
             return
-        # a directory is locked before anybody else may look at it
+        # A directory is locked before anybody else may look at it.
         with _locked(root, fcntl.LOCK_EX):
             for name in os.listdir(root):
                 with contextlib.suppress(OSError):
@@ -124,7 +124,7 @@ def _is_stale(path: str) -> bool:
     try:
         fd = os.open(path, _LIST)
     except PermissionError:
-        # a task may have taken the rights to its own directory
+        # A task may have taken the rights to its own directory.
         _unlock(path, None)
         fd = os.open(path, _LIST)
     except OSError:
@@ -149,23 +149,23 @@ def _locked(directory: str, how: int) -> Iterator[None]:
 
 
 def remove(path: str) -> None:
-    """Remove a task's directory with all it holds, however deep, locked or linked; what cannot go stays.
+    """Remove a task's directory with all it holds, however deep, locked or linked; files that cannot go stay.
 
-    Never by a path: a task may have made one longer than any call takes, or may still be dying.
+    No path is used on the way: a task may have made one longer than any call takes, or may still be dying.
     """
     try:
         _unlock(path, None)
         top = _open(path, None)
     except OSError:
         return
-    # a name the task cannot have taken
+    # The task cannot have taken this name.
     prefix, count = f".{os.urandom(16).hex()}-", 0
     try:
         todo = os.listdir(top)
         while todo:
             name = todo.pop()
             for inner, directory in _emptied(name, top):
-                # hoisted: neither descriptors nor recursion grow with the depth
+                # Directories are hoisted, so that neither descriptors nor recursion grow with the depth.
                 count += 1
                 try:
                     _unlock(inner, directory)
@@ -180,7 +180,7 @@ def remove(path: str) -> None:
 
 
 def _emptied(name: str, top: int) -> Iterator[tuple[str, int]]:
-    """Remove what `name` is; a directory's own directories are handed out first, to be moved away."""
+    """Remove a name; a directory's own directories are handed out first, to be moved away."""
     try:
         os.unlink(name, dir_fd=top)
     except (IsADirectoryError, PermissionError):

@@ -1,4 +1,4 @@
-"""A run in a thread of its own, and its result: what a server and a wrapped command have in common."""
+"""A run in a thread of its own, and its result: the common part of a server and a wrapped command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class BackgroundRun(Generic[_R]):
     """One run in a thread that keeps no process alive.
 
     Args:
-        what: what runs, for people: `the server`.
+        what: the name of what runs, for people: `the server`.
         work: runs it to its end.
         on_end: called in that thread once the result is known.
     """
@@ -45,8 +45,8 @@ class BackgroundRun(Generic[_R]):
         """Wait for the result.
 
         Raises:
-            TimeoutError: it is not known after `timeout` seconds.
-            BaseException: what a callback of the run raised.
+            TimeoutError: the result is not known after `timeout` seconds.
+            BaseException: the error that a callback of the run raised.
         """
         if not wait((self._future,), timeout).done:
             raise TimeoutError(f"{self._what} still runs after {timeout} s")

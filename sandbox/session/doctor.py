@@ -1,4 +1,4 @@
-"""EFFECT: what this machine can do, found out by running one sandboxed `true` through the real path."""
+"""EFFECT: the doctor, who finds out what this machine can do by one sandboxed `true` through the real path."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ if TYPE_CHECKING:
 __all__ = ["HostReport", "Probe", "Prober", "ask"]
 
 _REASON_LIMIT = 500
-#: Without these nothing runs, on the one system or the other; the first that fails is the cause.
+#: The probes without which nothing runs, on the one system or the other; the first that fails is the cause.
 _NEEDED = ("kernel", "bubblewrap", "/proc", "user namespaces", "sandbox-exec", "not sandboxed itself", "temporary")
 _DEBUG = "set VXCONF_DEBUG=1 and run a task for the engine's own words"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReport:
-    """What a run will get here.
+    """The verdict on a machine: what a run gets here.
 
     Attributes:
         available: whether a sandboxed `true` ran.
-        reason: why not, empty when available; likewise `cause`, which is empty when none was found either.
-        fix: what to do about it, empty when available.
+        reason: why it did not, empty when available.
+        cause: the machine's fault, empty when available or when none was found.
+        fix: the cure, empty when available.
         observer: the observer a run gets.
-        weaker: whether it ran in the weaker sandbox of a task that accepts it, for want of a full one.
+        weaker: whether `true` ran in the weaker sandbox of a task that accepts it, for want of a full one.
     """
 
     available: bool
@@ -49,27 +50,27 @@ class HostReport:
 
 
 class Prober:
-    """One verdict a mode however many threads ask, found when the first does.
+    """One verdict for each mode, found when somebody first asks, however many threads do.
 
     Args:
         asks: finds the verdict of a mode: whether the task accepts a weaker sandbox.
     """
 
     def __init__(self, asks: Callable[[bool], HostReport]) -> None:
-        """Nothing is asked yet."""
+        """Make a prober that has asked nothing yet."""
         self._asks = asks
         self._lock = threading.Lock()
         self._reports: dict[bool, HostReport] = {}
 
     def __call__(self, *, weaker: bool = False) -> HostReport:
-        """The verdict, as long as nobody has it forgotten."""
+        """The verdict of a mode, kept until it is forgotten."""
         with self._lock:
             if weaker not in self._reports:
                 self._reports[weaker] = self._asks(weaker)
             return self._reports[weaker]
 
     def forget(self) -> None:
-        """The next to ask has the machine asked again."""
+        """Forget the verdicts: the next to ask has the machine asked again."""
         with self._lock:
             self._reports.clear()
 
@@ -79,7 +80,7 @@ def ask(trial: Callable[[], RunResult], machine: LearnedFacts) -> HostReport:
 
     Args:
         trial: runs one sandboxed `true`, built as every run is.
-        machine: what the trial's session found out.
+        machine: the facts that the trial's session has learned.
     """
     mac = host_facts().platform == "macos"
     if not mac and sys.platform != "linux":
@@ -122,7 +123,7 @@ def _of_a_mac() -> list[Probe]:
 
 
 def _explained(found: list[Probe], *, masked: bool) -> list[Probe]:
-    """What else is asked of a Linux machine once nothing ran."""
+    """The probes of a Linux machine, with those that are made only once nothing ran."""
     if masked:
         return [*found, probes.masked_proc()]
     kernel, bwrap = found[:2]
@@ -132,7 +133,7 @@ def _explained(found: list[Probe], *, masked: bool) -> list[Probe]:
 
 
 def _tried(trial: Callable[[], RunResult]) -> tuple[RunResult | None, str, str]:
-    """The result of a trial that ran, or why none did and what to do."""
+    """The result of a trial that ran, or the reason and the cure where none did."""
     try:
         result = trial()
     except SandboxError as error:

@@ -21,13 +21,13 @@ _T = TypeVar("_T")
 
 
 class SandboxExecutor(Executor):
-    """Runs requests in one session, at most `max_workers` at once, in the order they were submitted."""
+    """An executor that runs requests in one session, at most `max_workers` at once, in their order."""
 
     def __init__(self, session: Session | None = None, *, max_workers: int | None = None) -> None:
-        """Nothing is started before the first request.
+        """Make an executor; nothing is started before the first request.
 
         Args:
-            session: whose runs these are, left open at the end; one of the executor's own when absent.
+            session: the session of the runs, left open at the end; one of the executor's own when absent.
             max_workers: as many as this process has processors when absent.
 
         Raises:
@@ -67,11 +67,11 @@ class SandboxExecutor(Executor):
         return self._threads.submit(self.session.run, fn, **kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take nothing more; what was submitted is finished, unless `cancel_futures` takes back what has not begun.
+        """Take no more work; submitted work is finished, unless `cancel_futures` takes back the rest of it.
 
         Args:
-            wait: return only when all is done and, if it is its own, the session is closed.
-            cancel_futures: cancel what has not begun.
+            wait: return only when all is done and, if it is the executor's own, the session is closed.
+            cancel_futures: cancel work that has not begun.
         """
         self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
         if not self._is_own:
@@ -90,7 +90,7 @@ def as_executor(session: Session | None = None, *, max_workers: int | None = Non
     """The engine as a `concurrent.futures.Executor`.
 
     Args:
-        session: whose runs these are, left open at the end; one of its own, closed with it, when absent.
+        session: the session of the runs, left open at the end; one of its own, closed with it, when absent.
         max_workers: how many run at once; as many as there are processors when absent.
     """
     return SandboxExecutor(session, max_workers=max_workers)

@@ -1,4 +1,4 @@
-"""The literal means behind a plan: bubblewrap's command line and the filter's rules."""
+"""The mechanism below every plan on Linux: bubblewrap's command line and the filter's rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def argv() -> list[str]:
 
 
 def filter_lines() -> list[str]:
-    """What the filter does with each call it knows, one a line, sorted."""
+    """The filter's rule for each call it knows, one a line, sorted."""
     lines = {name: f"refuse {name} with {errno.errorcode[code]}" for name, code in seccomp_filter.REFUSED.items()}
     judged = seccomp_filter.conditions("mediated")
     lines |= {name: f"decide {name} by its arguments" for name in judged}

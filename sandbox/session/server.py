@@ -1,4 +1,4 @@
-"""EFFECT: a command that stays up while others use it: when it is ready, how it is stopped, what became of it."""
+"""EFFECT: a command that stays up while others use it: when it is ready, how it is stopped, and its result."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
     from sandbox.contract.results import RunResult
     from sandbox.contract.run_options import Running, RunOptions
 
-#: Seconds a server may take to be ready, where nobody says otherwise.
+#: The seconds a server may take to be ready, where nobody says otherwise.
 READY_SECONDS = 60.0
 
 _POLL_SECONDS = 0.02
-# of a line that does not end only so much is searched
+# The most bytes of a line without an end that are searched.
 _LONGEST_LINE = 64 << 10
-# colours in the middle of `http://localhost:5173` are not part of what it says
+# Colours in the middle of `http://localhost:5173` are not part of the text.
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _LISTENING = "0A"
-# as a shell says that a command ended by the signal it was stopped with
+# Statuses of a command that ended by the signal it was stopped with.
 _STOPPED = frozenset(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
 
 class NotReady(SandboxError):
-    """A server that did not become ready; `result` is what became of it, `None` while it still runs."""
+    """A server that did not become ready; `result` is the result of its run, `None` while it still runs."""
 
     def __init__(self, message: str, *, hint: str = "", result: RunResult | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -48,7 +48,7 @@ class NotReady(SandboxError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """What tells that a server is ready; one that says neither is ready once its command runs.
+    """The sign that a server is ready; without either, it is ready once its command runs.
 
     Attributes:
         output: a regular expression searched for in each line of either stream, colours left out.
@@ -61,7 +61,7 @@ class Ready:
     timeout: float = READY_SECONDS
 
     def __str__(self) -> str:
-        """As a clause: what is waited for."""
+        """The sign as a clause."""
         if self.port is not None:
             return f"it listens on port {self.port}"
         return f"a line matches {self.output}" if self.output else "its command runs"
@@ -71,7 +71,7 @@ class Server:
     """One running server; leaving its context stops it."""
 
     def __init__(self, make: Callable[[RunOptions], Running], options: RunOptions, ready: Ready | None = None) -> None:
-        """Start it.
+        """Start the server.
 
         Raises:
             SandboxError: `ready.output` is no regular expression.
@@ -105,21 +105,21 @@ class Server:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop it."""
+        """Stop the server."""
         self.stop()
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether the server has not ended yet."""
         return self._background.running
 
     @property
     def ready(self) -> bool:
-        """Whether it has been seen to be ready."""
+        """Whether the server has been seen to be ready."""
         return self._is_ready
 
     def wait_ready(self) -> None:
-        """Wait until it is ready.
+        """Wait until the server is ready.
 
         Raises:
             NotReady: it ended before, or its time is over; it is left as it is.
@@ -145,15 +145,15 @@ class Server:
                     self._changed.wait(min(left, _POLL_SECONDS if self._ready.port is not None else left))
 
     async def aready(self) -> None:
-        """As `wait_ready`, in an event loop."""
+        """Wait until the server is ready, in an event loop."""
         await asyncio.to_thread(self.wait_ready)
 
     def signal(self, number: int) -> None:
-        """Send a signal to its command; `SIGKILL` ends the whole sandbox."""
+        """Send a signal to the server's command; `SIGKILL` ends the whole sandbox."""
         self._run.signal(number)
 
     def stop(self, *, grace: float = GRACE) -> RunResult:
-        """End it: TERM to the command, KILL after `grace` seconds; what became of it, violations included."""
+        """End the server: TERM to the command, KILL after `grace` seconds; the result, violations included."""
         self._stopping = True
         if self.running:
             self._run.signal(signal.SIGTERM) if self._pid else self._run.stop()
@@ -163,11 +163,11 @@ class Server:
         return self.wait()
 
     async def astop(self, *, grace: float = GRACE) -> RunResult:
-        """As `stop`, in an event loop."""
+        """Stop the server, in an event loop."""
         return await asyncio.to_thread(lambda: self.stop(grace=grace))
 
     def wait(self, timeout: float | None = None) -> RunResult:
-        """Wait until it has ended by itself.
+        """Wait until the server has ended by itself.
 
         Raises:
             TimeoutError: it still runs after `timeout` seconds.
@@ -175,7 +175,7 @@ class Server:
         return self._told(self._background.result(timeout))
 
     def _told(self, result: RunResult) -> RunResult:
-        """A result without hints where the server did what it was to, and was stopped: that is no failure."""
+        """The result, without hints where the server did its work and was stopped: that is no failure."""
         stopped = self._stopping and self._is_ready and result.command_exit_code in _STOPPED
         if not stopped or result.violations or result.trace == "partial":
             return result
@@ -205,7 +205,7 @@ class Server:
 
 
 class _Lines:
-    """Passes chunks on as they are, and every line once it is whole or has gone quiet."""
+    """A listener that passes chunks on as they are, and hands over every line once it is whole or has gone quiet."""
 
     def __init__(self, take: Callable[[str], None], heard: Callable[[bytes], object] | None) -> None:
         self._take = take
@@ -216,7 +216,7 @@ class _Lines:
         if self._heard is not None:
             self._heard(chunk)
         *lines, rest = (self._line + chunk).split(b"\n")
-        # a prompt or a progress line may never end: what there is of it counts too
+        # A prompt or a progress line may never end: the part that is there counts too.
         for line in (*lines, rest):
             self._take(_COLOURS.sub("", line.decode("utf-8", "replace")).rstrip("\r"))
         self._line = rest[-_LONGEST_LINE:]
@@ -230,7 +230,7 @@ def listens(pid: int, port: int) -> bool:
                 return True
         return False
     for table in ("tcp", "tcp6"):
-        # of a process that is gone there is nothing to say: the host's own ports are not its
+        # A process that is gone has no ports: those of the host are not its own.
         try:
             with open(f"/proc/{pid}/net/{table}", encoding="ascii") as lines:
                 next(lines, None)

@@ -1,4 +1,4 @@
-"""EFFECT: the executor's side: a session owns one supervisor and every run it started."""
+"""EFFECT: the session, which owns one supervisor and every run it started."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ _BOOT = (
 
 
 def probe() -> HostReport:
-    """What this machine can do; takes tens of milliseconds and leaves nothing behind."""
+    """Find out what this machine can do; takes tens of milliseconds and leaves nothing behind."""
     with Session() as session:
         return session.probe()
 
 
 def plan(request: Request, *, platform: str | None = None) -> Plan | MacPlan:
-    """What a request becomes on this machine.
+    """Plan a request on this machine.
 
     Raises:
         RequestRefused: a grant cannot be given.
@@ -72,14 +72,14 @@ def plan(request: Request, *, platform: str | None = None) -> Plan | MacPlan:
 
 
 class Session:
-    """Runs tasks, any number at once, each behind its own walls.
+    """A session, which runs tasks, any number at once, each behind its own walls.
 
-    Safe from several threads. Nothing is started before the first run, and leaving the context (or `close`) ends
-    whatever still runs.
+    It is safe from several threads. Nothing is started before the first run, and leaving the context (or `close`) ends
+    every run.
     """
 
     def __init__(self) -> None:
-        # a signal handler may come while the main thread holds it
+        # The lock is reentrant: a signal handler may come while the main thread holds it.
         self._lock = threading.RLock()
         self._supervisor: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
@@ -88,7 +88,7 @@ class Session:
         self._declared: dict[ResolvedSandboxConfig, None] = {}
         self._closed = False
         self._swept = False
-        #: What its runs found out about this machine.
+        #: The facts that the session's runs have learned about this machine.
         self.machine = LearnedFacts()
         self._prober: Prober | None = None
 
@@ -122,7 +122,7 @@ class Session:
         for attempt in attempts:
             attempt.signal(signal.SIGKILL)
         with self._left:
-            # so that each still tells how it ended
+            # Each run still tells how it ended.
             self._left.wait_for(lambda: not self._attempts, _END_SECONDS)
         if channel is not None:
             channel.close()
@@ -148,7 +148,7 @@ class Session:
         links: Iterable[tuple[str, str]] = (),
         declared: Declared | None = None,
     ) -> Request:
-        """What one attempt may read and write.
+        """Judge what one attempt may read and write.
 
         Args:
             config: the grants, absolute and canonical.
@@ -160,7 +160,7 @@ class Session:
             dependency_reported: directories that hold those outputs; denials in them are this task's matter.
             cache_dir: where the run keeps its cache, when that is not `.vx/cache`.
             links: links the grants were spelled through, each as its place and its text.
-            declared: what the task and those it depends on say they make.
+            declared: the outputs that the task and those it depends on declare.
 
         Raises:
             RequestRefused: with every reason found.
@@ -178,13 +178,13 @@ class Session:
         return build.build(config, workspace, files=Snapshot(), facts=host_facts(), projects=projects)
 
     def declare(self, tasks: Iterable[Request | ResolvedSandboxConfig]) -> None:
-        """Say which tasks this run is of, in addition to those declared before.
+        """Declare tasks of this run, in addition to those declared before.
 
-        A task with `network = true` reaches the hosts these list, together; one that starts before they are declared
-        does not. Nothing else depends on it, and a task need not be declared to be run.
+        A task with `network = true` reaches the hosts that the declared tasks list, together. One that starts before
+        they are declared does not. Nothing else depends on it, and a task need not be declared to be run.
 
         Raises:
-            RequestRefused: a config lists what is no host pattern; nothing was declared then.
+            RequestRefused: a config lists an entry that is no host pattern; nothing was declared then.
         """
         configs: dict[ResolvedSandboxConfig, None] = {}
         refused: list[Refusal] = []
@@ -226,7 +226,7 @@ class Session:
         Args:
             request: from `Session.request`.
             command: given to `/bin/sh -c`.
-            ready: what tells that it is ready, see `Server.wait_ready`.
+            ready: the sign that it is ready, see `Server.wait_ready`.
             options: see `RunOptions`.
 
         Raises:
@@ -235,7 +235,7 @@ class Session:
         return Server(lambda given: self._run(request, command, given), options, ready)
 
     def wrap(self, request: Request, *, command: str, **options: Unpack[RunOptions]) -> Wrapped:
-        """The run as something to spawn, for a program that starts, feeds and kills its processes itself.
+        """Wrap a run for a program that starts, feeds and kills its processes itself: the program spawns the wrapper.
 
         Args:
             request: from `Session.request`.
@@ -246,7 +246,10 @@ class Session:
         return Wrapped(lambda given: self._run(request, command, given), options, cwd)
 
     async def arun(self, request: Request, *, command: str, **options: Unpack[RunOptions]) -> RunResult:
-        """As `run`, in an event loop; cancelling it ends the whole tree. Callbacks are called in another thread."""
+        """Run one command as `run` does, in an event loop; cancelling it ends the whole tree.
+
+        Callbacks are called in another thread.
+        """
         run = self._run(request, command, options)
         running = asyncio.ensure_future(asyncio.to_thread(run))
         try:
@@ -257,9 +260,9 @@ class Session:
             raise
 
     def probe(self, *, weaker: bool = False) -> HostReport:
-        """What this machine can do, asked once a mode until `reset`, however many threads ask.
+        """Find out what this machine can do; it is asked once a mode until `reset`, however many threads ask.
 
-        Runs ask it of themselves, once one could not start for a cause that is the machine's, and say what it is.
+        A run that cannot start asks by itself where the cause lies with the machine, and names that cause.
 
         Args:
             weaker: the mode: whether the task accepts a weaker sandbox (`weakerWhenNested`).
@@ -273,7 +276,7 @@ class Session:
         return prober(weaker=weaker)
 
     def reset(self) -> None:
-        """Forget what was found out about this machine: the next run, and the next `probe`, find out anew."""
+        """Forget every fact learned about this machine: the next run, and the next `probe`, learn anew."""
         with self._lock:
             self.machine.forget()
             prober = self._prober
@@ -297,7 +300,7 @@ class Session:
             return self._run(request, "true", {"timeout": _TRIAL_SECONDS}, explain=False)()
 
     def _explained(self, error: SandboxError, *, weaker: bool) -> SandboxError:
-        """A failure that is the machine's, with its cause and its remedy."""
+        """A failure of the machine, with its cause and its cure."""
         if error.hint != ASK:
             return error
         try:
@@ -333,18 +336,18 @@ class Session:
         """Have the supervisor give a terminal back as it was, should this process die before it says otherwise.
 
         Returns:
-            Where to say so.
+            The line on which to say otherwise.
         """
         ours, theirs = socket.socketpair()
         word = restore_modes.lend_word(before, meanwhile)
-        # a supervisor that is gone is told of by its wardens' ends
+        # A supervisor that is gone is noticed by the ends of its wardens.
         with theirs, self._lock, contextlib.suppress(BrokenPipeError, ConnectionResetError):
             if self._requests is not None:
                 socket.send_fds(self._requests, [word], [theirs.fileno(), terminal])
         return ours
 
     def _run(self, request: Request, command: str, options: RunOptions, *, explain: bool = True) -> Running:
-        """A run as the request's platform has it; what only the other needs is never imported."""
+        """A run as the request's platform has it; modules of the other platform are never imported."""
         if request.facts.platform == "macos":
             from sandbox.macos.run import MacRun
 
@@ -372,7 +375,7 @@ class Session:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=None if os.environ.get("VXCONF_DEBUG") else subprocess.DEVNULL,
-                    # a terminal's signals are for the executor, which decides what the command hears of them
+                    # Signals of a terminal are for the executor, which decides which of them the command gets.
                     start_new_session=True,
                     env={"LC_ALL": "C.UTF-8", **({"VXCONF_DEBUG": "1"} if os.environ.get("VXCONF_DEBUG") else {})},
                 )
@@ -401,11 +404,11 @@ class Session:
             self._attempts.add(attempt)
             swept, self._swept = self._swept, True
         if not swept:
-            # what sessions that were killed could not take back
+            # Sessions that were killed leave temporary directories behind.
             task_tmpdir.sweep(host_facts().temp_root)
 
     def leave(self, attempt: Signalled) -> None:
-        """The attempt has ended."""
+        """Have the session's signals no longer reach an attempt, which has ended."""
         with self._lock:
             self._attempts.discard(attempt)
             self._left.notify_all()

@@ -28,7 +28,7 @@ _WORD = 64
 class Wrapped:
     """A command as something to spawn: `subprocess.Popen(w.argv, env=w.env, cwd=w.cwd, pass_fds=w.pass_fds)`.
 
-    Nothing is built before the spawned relay speaks. Leaving the context releases it.
+    Nothing is built before the spawned relay speaks. Leaving the context releases the command.
 
     Attributes:
         argv: the relay and its argument.
@@ -38,7 +38,7 @@ class Wrapped:
     """
 
     def __init__(self, make: Callable[[RunOptions], Running], options: RunOptions, cwd: str) -> None:
-        """Prepare it; `make` makes the run once the streams are known."""
+        """Prepare the wrapped command; `make` makes the run once the streams are known."""
         self._make = make
         self._options = options
         self._ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -59,11 +59,11 @@ class Wrapped:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Release it."""
+        """Release the wrapped command."""
         self.release()
 
     def attach(self, pid: int) -> None:
-        """Say which process was spawned: from now on its death ends the run, as its signals reach the command.
+        """Say which process was spawned: from now on its death ends the run, and its signals reach the command.
 
         Args:
             pid: the relay's, as this process numbers it.
@@ -76,11 +76,11 @@ class Wrapped:
         except ProcessLookupError:
             self.release()
             raise NotStarted(f"the process {pid} is gone", hint="attach what was spawned from argv") from None
-        # this side's copy would keep the line open when the relay dies
+        # A copy on this side would keep the line open when the relay dies.
         self._theirs.close()
 
     def result(self, timeout: float | None = None) -> RunResult:
-        """What became of it, once the command has ended.
+        """The result of the run, once the command has ended.
 
         Raises:
             TimeoutError: it still runs after `timeout` seconds.
@@ -92,7 +92,7 @@ class Wrapped:
         return result
 
     def release(self) -> None:
-        """Take everything back, ending what still runs; may be called again."""
+        """Take everything back and end the run if it still runs; may be called again."""
         with self._lock:
             self._released = True
             run = self._run
@@ -168,7 +168,7 @@ class Wrapped:
 
 
 def _last_word(result: RunResult) -> bytes:
-    """How the relay is to end: as the command did, unless the verdict is another."""
+    """The word that has the relay end as the command did, unless the verdict is another."""
     if result.signal is not None and result.exit_code == result.command_exit_code:
         with contextlib.suppress(KeyError):
             return b"killed %d" % signal.Signals[result.signal]
@@ -176,5 +176,5 @@ def _last_word(result: RunResult) -> bytes:
 
 
 def _said(result: RunResult) -> bytes:
-    """Why nothing ran, for whoever reads the relay's errors."""
+    """The refusals of a run that did not start, for whoever reads the relay's errors."""
     return "".join(f"error: {refusal}\n" for refusal in result.refusals).encode("utf-8", "surrogateescape")

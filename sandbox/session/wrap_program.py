@@ -1,8 +1,8 @@
 """EFFECT: the program another executor spawns in a command's place; run as a file, with the standard library alone.
 
-    relay.py DESCRIPTOR      the session's end of the line
+    wrap_program.py DESCRIPTOR      the session's end of the line
 
-It hands its three standard streams to the session, passes on the signals it gets, and ends as the command did.
+The program hands its three standard streams to the session, passes on the signals it gets, and ends as the command did.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 
-#: How the session says that it is gone or could not run anything.
+#: The status with which the session says that it is gone or could not run anything.
 NOT_STARTED = 125
 
 _FORWARDED = (
@@ -39,7 +39,7 @@ def main(descriptor: int) -> int:
             return
 
     for number in _FORWARDED:
-        # what whoever spawned this ignores, as nohup does, stays ignored
+        # Signals that the parent ignores, as nohup has it, stay ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, forward)
     try:
@@ -51,7 +51,7 @@ def main(descriptor: int) -> int:
     if kind == b"exit" and rest.isdigit():
         return int(rest)
     if kind == b"killed" and rest.isdigit():
-        # so that whoever waits sees what it would have seen of the command itself
+        # The parent sees the end it would have seen of the command itself.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         killer = int(rest)
         if killer in _FORWARDED:

@@ -1,4 +1,4 @@
-"""What becomes of a command's output: who hears each chunk, and what is kept. Pure."""
+"""The output of a command: who hears each chunk, and how much is kept. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Of each stream at most this many bytes are kept in a result.
+#: The most bytes of each stream that a result keeps.
 CAPTURE_LIMIT = 16 << 20
-#: Of its end, kept or not, at least so many; how the command cut them into writes does not matter.
+#: The fewest bytes of a stream's end that are known, kept or not, however the command cuts them into writes.
 TAIL_LIMIT = 64 << 10
 
 
 @dataclass(slots=True)
 class OutputStream:
-    """One output stream: who hears each chunk, and what is kept."""
+    """One output stream, with who hears each chunk and the bytes that are kept."""
 
     heard: Callable[[bytes], object] | None = None
     keep: bool = True
@@ -25,7 +25,7 @@ class OutputStream:
     _last: bytearray = field(default_factory=bytearray)
 
     def take(self, chunk: bytes) -> None:
-        """One chunk, in order."""
+        """Take one chunk, in order."""
         self._last += chunk
         if len(self._last) > 4 * TAIL_LIMIT:
             del self._last[:-TAIL_LIMIT]
@@ -37,11 +37,11 @@ class OutputStream:
             self.heard(chunk)
 
     def tail(self) -> bytes:
-        """The end of what came."""
+        """The end of the stream."""
         return bytes(self._last[-TAIL_LIMIT:])
 
     def kept(self) -> bytes:
-        """What was kept, with a notice where something was not."""
+        """The bytes that are kept, with a notice where some are not."""
         if not self._dropped:
             return bytes(self._kept)
         return bytes(self._kept) + f"\n[{self._dropped} more bytes were not kept]\n".encode()

@@ -1,7 +1,7 @@
 """EFFECT: callers' terminals while runs have them raw: given back as they were when the executor dies meanwhile.
 
-Kept by the supervisor, which outlives the executor by that moment. It is in no terminal's session, so the kernel lets
-it set one without stopping it.
+The supervisor keeps them, which outlives the executor by that moment. It is in no terminal's session, so the kernel
+lets it set one without stopping it (termios(3), tcsetattr and SIGTTOU).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import socket
 import termios
 from typing import Any, NamedTuple
 
-#: How a word that lends a terminal begins.
+#: The beginning of a word that lends a terminal.
 WORD = b"lent "
-#: What is sent for one terminal: the line on which its return is told, and the terminal.
+#: The descriptors sent for one terminal: the line on which its return is told, and the terminal.
 DESCRIPTORS = 2
 _BACK = b"back"
-# of what `tcgetattr` tells, the flags; for the rest, terminals set values of their own
+# The flags among the values of `tcgetattr`; terminals set values of their own for the rest.
 _FLAGS = (0, 1, 3)
 
 
@@ -37,7 +37,7 @@ class LentTerminals:
         self._lent: dict[int, _Lent] = {}
 
     def take(self, word: bytes, fds: list[int]) -> None:
-        """Keep one; the descriptors stay the caller's.
+        """Keep one terminal; the descriptors stay the caller's.
 
         Args:
             word: from `lend_word`.
@@ -48,17 +48,17 @@ class LentTerminals:
         self._lent[line.fileno()] = _Lent(line, os.dup(fds[1]), before, meanwhile)
 
     def watch(self, poll: select.poll) -> None:
-        """Add the lines to what is waited for."""
+        """Add the lines to the descriptors that are waited for."""
         for fd in self._lent:
             poll.register(fd, select.POLLIN)
 
     def hear(self, ready: set[int]) -> None:
-        """Take what was said on the lines that are ready."""
+        """Take the words on the lines that are ready."""
         for fd in self._lent.keys() & ready:
             self._end(self._lent.pop(fd))
 
     def end(self) -> None:
-        """The executor is gone: take what was said on each."""
+        """Take the last word on each line, since the executor is gone."""
         while self._lent:
             self._end(self._lent.popitem()[1])
 
@@ -74,7 +74,7 @@ class LentTerminals:
             said = b""
             with contextlib.suppress(OSError):
                 said = one.line.recv(16)
-        # whoever else has set it meanwhile, as some shells do, is not disturbed
+        # A terminal that somebody else has set meanwhile, as some shells do, is left as it is.
         with contextlib.suppress(OSError, termios.error):
             if said != _BACK and _flags(termios.tcgetattr(one.terminal)) == _flags(one.meanwhile):
                 termios.tcsetattr(one.terminal, termios.TCSANOW, one.before)
@@ -91,6 +91,6 @@ def lend_word(before: list[Any], meanwhile: list[Any]) -> bytes:
 
 
 def give_back(line: socket.socket) -> None:
-    """Tell that it is as it was before."""
+    """Say that a terminal is as it was before."""
     with contextlib.suppress(OSError):  # the supervisor is gone
         line.send(_BACK)

@@ -8,28 +8,28 @@ import termios
 from typing import Any
 
 _UTF8 = 0o40000  # IUTF8, the same on Linux and macOS
-#: Rows and columns where nobody's terminal tells.
+#: Rows and columns where no terminal tells any.
 USUAL = (24, 80)
 
 
 def size(terminal: int) -> tuple[int, int]:
-    """Its rows and columns."""
+    """The rows and columns of a terminal."""
     packed = fcntl.ioctl(terminal, termios.TIOCGWINSZ, bytes(8))
     rows, columns, _, _ = struct.unpack("HHHH", packed)
     return int(rows), int(columns)
 
 
 def resize(terminal: int, rows: int, columns: int) -> None:
-    """Give a terminal its size; the kernel tells the foreground group."""
+    """Give a terminal its size; the kernel sends SIGWINCH to the foreground group (tty_ioctl(4))."""
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
 def modes(caller: int, *, typed: bool) -> tuple[Any, ...]:
-    """As `termios.tcgetattr` tells those of the caller's terminal.
+    """The modes of the caller's terminal, as `termios.tcgetattr` tells them.
 
     Args:
         caller: the terminal.
-        typed: whether what the task reads is typed there; anything else is not shown as it is read.
+        typed: whether the task's input is typed there; other input is not shown as it is read.
     """
     found = termios.tcgetattr(caller)
     if not typed:
@@ -38,7 +38,7 @@ def modes(caller: int, *, typed: bool) -> tuple[Any, ...]:
 
 
 def behave(slave: int, given: tuple[Any, ...]) -> None:
-    """As the caller's terminal does; without one as a new terminal does, but that it shows nothing of what is typed."""
+    """Give a terminal the caller's modes; without a caller it is as a new one, but shows nothing of its input."""
     found = termios.tcgetattr(slave)
     if given:
         found = [*given]

@@ -1,4 +1,4 @@
-"""EFFECT: the executor's end of a task's terminal: what is typed, what is shown, and the caller's own terminal."""
+"""EFFECT: the executor's end of a task's terminal: its input, its output, and the caller's own terminal."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 _CHUNK = 65536
 _TYPED = 4096
 _TIOCSIG = 0x40045436
-#: What the kernel lets the other end send, to whatever is in the foreground.
+#: Signals that the kernel lets the other end of a terminal send, to whatever is in the foreground (TIOCSIG).
 FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 _END = b"\x04"
-# far more than a terminal holds; somebody who writes on and on holds it open
+# The most reads at the end: far more than a terminal holds, since somebody who writes on and on holds it open.
 _READS = 64
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
 
@@ -43,7 +43,7 @@ def raw(caller: int | None, lend: Lend | None = None) -> Iterator[None]:
 
     Args:
         caller: the terminal, if there is one.
-        lend: tells somebody who outlives this process of it, for the case that this process is killed.
+        lend: tells somebody who outlives this process of the terminal, in case this process is killed.
     """
     if caller is None:
         yield
@@ -55,7 +55,7 @@ def raw(caller: int | None, lend: Lend | None = None) -> Iterator[None]:
         termios.tcsetattr(caller, termios.TCSADRAIN, meanwhile)
         yield
     finally:
-        # in the background by now it would be stopped, and leave the terminal raw
+        # A caller in the background by now would be stopped by SIGTTOU, and leave the terminal raw.
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTTOU,))
         with contextlib.suppress(OSError, termios.error):  # it was closed meanwhile
             termios.tcsetattr(caller, termios.TCSADRAIN, before)
@@ -86,15 +86,15 @@ def _raw(modes: list[Any]) -> list[Any]:
 
 
 class TerminalRelay:
-    """Moves bytes between the terminal and whoever types and looks.
+    """A relay of bytes between the terminal and whoever types and looks.
 
     After the last byte of the input an end of file is typed, and again whenever that was read: a program that reads on
     finds the input at its end, as it would without a terminal.
 
     Args:
         stdin: a descriptor to read, all the bytes there are, or `None` for none.
-        out: who hears and keeps what is shown, or a descriptor it is written to.
-        caller: the terminal whose size it has.
+        out: who hears and keeps the output, or a descriptor it is written to.
+        caller: the terminal whose size this one has.
         on_gone: called when the descriptor takes no more.
     """
 
@@ -117,7 +117,7 @@ class TerminalRelay:
         self._next = 0.0
         self._gone = False
         self._watched: dict[int, int] = {}
-        # a signal handler may come in the middle of anything
+        # The lock is reentrant: a signal handler may come in the middle of anything.
         self._lock = threading.RLock()
 
     def open(self, master: int, slave: int) -> None:
@@ -152,7 +152,7 @@ class TerminalRelay:
         return False
 
     def watch(self, selector: selectors.BaseSelector) -> float | None:
-        """Say what to wait for now.
+        """Register the descriptors to wait for now.
 
         Returns:
             Seconds after which to come back, `None` to wait for events alone.
@@ -177,7 +177,7 @@ class TerminalRelay:
         return left
 
     def _ended(self) -> float:
-        """Type the end of the input, unless what was typed waits to be read."""
+        """Type the end of the input, unless typed input waits to be read."""
         now = time.monotonic()
         if now >= self._next:
             with contextlib.suppress(OSError, termios.error):  # it was taken away, as macOS does at the command's end
@@ -193,7 +193,7 @@ class TerminalRelay:
         return key if modes[3] & termios.ICANON and isinstance(key, bytes) else _END
 
     def ready(self, fd: int, events: int) -> bool:
-        """Move what can be moved; `watch` says what to wait for next."""
+        """Move the bytes that can be moved; `watch` says which descriptors to wait for next."""
         if fd == self._source:
             self._read_source(fd)
         else:
@@ -201,7 +201,7 @@ class TerminalRelay:
         return True
 
     def _serve(self, fd: int, events: int) -> bool:
-        """Whether something was shown."""
+        """Move bytes of the terminal; whether some were shown."""
         if events & selectors.EVENT_WRITE and self._pending:
             with contextlib.suppress(OSError):  # full, or at its end, which reading tells
                 self._pending = self._pending[os.write(fd, self._pending) :]
@@ -243,9 +243,9 @@ class TerminalRelay:
                 self._on_gone()
 
     def finish(self) -> None:
-        """Nothing inside lives any more: what was shown is there, and its end comes after it."""
+        """Show the rest, up to its end: no process of the task lives any more, and all it wrote is there."""
         if self._slave >= 0:
-            # the last to close it waits on macOS until everything shown was read
+            # The last process to close the terminal waits on macOS until everything shown was read.
             for _ in range(_READS):
                 if self._master < 0 or not self._serve(self._master, selectors.EVENT_READ):
                     break
@@ -265,7 +265,7 @@ class TerminalRelay:
 
 
 def _waits(slave: int) -> bool:
-    """Whether something was typed that nobody has read."""
+    """Whether typed input waits to be read."""
     if sys.platform == "darwin":  # where poll knows no devices
         return bool(select.select((slave,), (), (), 0)[0])
     poll = select.poll()

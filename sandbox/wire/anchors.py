@@ -18,7 +18,7 @@ _TOKENS = re.compile(r"\{\{|\}\}|\{(workspace|project|home)\}")
 
 
 class Anchors(NamedTuple):
-    """What the anchors stand for on one machine; canonical directories."""
+    """The places that the anchors stand for on one machine; canonical directories."""
 
     workspace: str
     project: str

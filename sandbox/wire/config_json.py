@@ -1,7 +1,6 @@
-"""A resolved config as JSON and back: sorted keys, the same bytes for the same value.
+"""A resolved config as JSON and back: sorted keys, the same bytes for the same value. Pure.
 
-Reading is strict: whatever is not exactly such a config is named and refused, because another program
-may have written it.
+Reading is strict: each mistake is named and refused, because another program may have written the text.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def from_dict(data: object) -> ResolvedSandboxConfig:
 
 
 class _Wrong(ValueError):
-    """What a value should have been."""
+    """The kind of value that was expected."""
 
 
 def _plain(value: object) -> object:

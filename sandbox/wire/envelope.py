@@ -1,4 +1,4 @@
-"""The envelope of JSON for another machine: what kind of value it is, and of which version. Pure."""
+"""The envelope of JSON for another machine: the kind of the value, and the version of its form. Pure."""
 
 from __future__ import annotations
 

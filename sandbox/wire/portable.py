@@ -1,7 +1,7 @@
 """Configs, requests and results as JSON another machine understands: a version, sorted keys, and anchors for places.
 
-What is read is resolved again against the file system it is read on: a link on the way to a grant counts as it is
-there, and walls and credential stores are looked for anew. See `sandbox.wire.anchors` for how places are written. Pure.
+A text is resolved again against the file system it is read on: a link on the way to a grant counts as it is there, and
+walls and credential stores are looked for anew. See `sandbox.wire.anchors` for how places are written. Pure.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def _resolved(written: str, field: str, places: Anchors, files: Files) -> Iterat
 
 
 def _grant(grant: str, field: str, inside: bool, places: Anchors, files: Files) -> str:
-    """The grant with its links resolved, which choose no more here than they may anywhere."""
+    """The grant with its links resolved; a link here chooses no more than links may anywhere."""
     if globs.has_wildcard(grant):
         base = globs.literal_base(grant)
         rest = grant.split("/")[len(paths.parts(base)) + 1 :]
@@ -126,5 +126,5 @@ def _led(grant: str, where: str, field: str) -> RequestRefused:
 
 
 def _anchored(grant: str, places: Anchors) -> str:
-    """What is ignored may be spelled from the project."""
+    """The entry of an `ignore` list, which may be spelled from the project, made absolute."""
     return grant if grant.startswith("/") else paths.join(globs.escape(places.project), grant)

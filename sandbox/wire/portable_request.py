@@ -19,7 +19,7 @@ _TOLD = {"keyed", "nested", "dependencyOutputs", "dependencyReported", "cacheDir
 
 
 def request_out(request: Request) -> dict[str, Any]:
-    """The JSON value: the config and what is known of the workspace, not what was found."""
+    """The JSON value: the config and the facts of the workspace, not what was found with them."""
     config, home = request.config, request.facts.home
     places = Anchors(request.workspace_root, config.project, home)
     known = request.workspace
@@ -54,7 +54,7 @@ def request_in(data: dict[str, Any], *, workspace: str, facts: HostFacts, files:
 
 
 def _known_in(given: object, workspace: str, places: Anchors) -> WorkspaceFacts:
-    """What is known of the workspace, with this machine's places in it."""
+    """The facts of the workspace, with this machine's places in them."""
     if not isinstance(given, dict) or set(given) != _TOLD:
         raise malformed("given", f"the request's given is not an object with {', '.join(sorted(_TOLD))}")
 

@@ -141,7 +141,7 @@ def _implied_paths(what: Explained) -> Iterator[JSON]:
 
 
 def _around(request: Request, what: Explained, *, told: set[str]) -> Iterator[JSON]:
-    """What may be read without a grant, and the walls, but for what an operation told of."""
+    """The implied reads and the walls, but for those that an operation told of."""
     yield from (_implied(read.path, read.reason, what) for read in request.reads if read.path not in told)
     for wall in (*request.walls, *request.around, *request.stores):
         if wall.path not in told:

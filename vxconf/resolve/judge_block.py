@@ -303,7 +303,7 @@ class _Trial:
         }
 
     def without(self, fields: set[str]) -> bool:
-        """Takes fields out; false when nothing was taken, because no field was at fault."""
+        """Take fields out; false when nothing was taken, because no field was at fault."""
         before = self.config
         for name in {field.partition("[")[0] for field in fields}:
             attribute = _ATTRIBUTES.get(name)
@@ -314,7 +314,7 @@ class _Trial:
         return self.config != before
 
     def _left_of(self, name: str, attribute: str, fields: set[str]) -> Any:
-        """What is left of one field: its default where all of it is taken out, or nothing else is left."""
+        """The rest of one field; its default where all of it is taken out, or nothing else is left."""
         value: Any = getattr(self.config, attribute)
         default = next(field.default for field in dataclasses.fields(self.config) if field.name == attribute)
         if not isinstance(value, tuple) or name in fields:

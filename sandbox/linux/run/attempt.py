@@ -1,4 +1,4 @@
-"""EFFECT: one attempt as the executor sees it: hands a spec to a warden, moves bytes, waits for the verdict."""
+"""EFFECT: one attempt on the executor's side: it hands a spec to a warden, moves bytes and hears the warden."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from sandbox.terminal.terminal_relay import Lend
 
 _CHUNK = 65536
-# once the warden is gone nothing inside lives; what is left in a pipe is there already
+# No process of the sandbox outlives its warden: once the warden is gone, bytes left in a pipe are there already.
 _DRAIN_SECONDS = 2.0
 
 
 @dataclass(slots=True)
 class Report:
-    """What one attempt told, unjudged; `tail` is the end of both streams, kept or not."""
+    """The messages of one attempt, not judged yet; `tail` is the end of both streams, kept or not."""
 
     started: Started | None = None
     finished: Finished | None = None
@@ -44,7 +44,7 @@ class _Pipe:
     stream: OutputStream
 
     def ready(self, fd: int, _events: int) -> bool:
-        """Take what is there; false at the end."""
+        """Take the bytes that are there; false at the end."""
         chunk = os.read(fd, _CHUNK)
         if chunk:
             self.stream.take(chunk)
@@ -52,7 +52,7 @@ class _Pipe:
 
 
 class Attempt:
-    """One run of one command.
+    """One attempt at running a command.
 
     Args:
         spec: what the warden builds and runs.
@@ -148,7 +148,7 @@ class Attempt:
             self._close(pipes)
 
     def _terminal_line(self) -> tuple[int, int, int]:
-        """Three streams to hand over in place of those the terminal will be; the first is to send it over."""
+        """Three streams to hand over in place of the terminal's own; the terminal's ends come back over the first."""
         ours, theirs = socket.socketpair()
         stdout, _ = self._streams
         self._line = ours
@@ -156,7 +156,7 @@ class Attempt:
             stdin=self._stdin,
             out=stdout,
             caller=self._caller,
-            # as when the window of a terminal is closed
+            # A window that closes ends its terminal's programs so (termios(3), modem disconnect).
             on_gone=lambda: self.signal(signal.SIGHUP),
         )
         return theirs.detach(), _input(None), _input(None)
@@ -172,7 +172,7 @@ class Attempt:
     def _pump(self, control: socket.socket, pipes: list[tuple[int, OutputStream]]) -> Report:
         report, decoder = Report(), Decoder()
         deadline: float | None = None
-        # a terminal's input may be a regular file, which epoll does not take
+        # The input of a terminal may be a regular file, which epoll_ctl(2) refuses with EPERM.
         kind = selectors.DefaultSelector if self._terminal is None else selectors.PollSelector
         with kind() as selector:
             selector.register(control, selectors.EVENT_READ)
@@ -184,7 +184,7 @@ class Attempt:
                 if left is not None and left < 0:
                     break
                 if self._move(selector, left, control, report, decoder):
-                    # no need to wait until the warden is gone as well
+                    # The warden need not be gone as well.
                     deadline = time.monotonic() + _DRAIN_SECONDS
                 if self._terminal is not None:
                     pause = self._terminal.watch(selector)
@@ -200,7 +200,7 @@ class Attempt:
         report: Report,
         decoder: Decoder,
     ) -> bool:
-        """Move what comes within so many seconds; whether the warden has said its last word."""
+        """Move the bytes that come within so many seconds; whether the warden has said its last word."""
         ended = False
         for key, events in selector.select(left):
             if key.data is None:
@@ -212,7 +212,7 @@ class Attempt:
         return ended
 
     def _last_word(self, control: socket.socket, report: Report, decoder: Decoder) -> bool:
-        """Take what the warden says; whether it has said its last word."""
+        """Take the warden's messages; whether it has said its last word."""
         data = _received(control)
         for message in decoder.feed(data):
             self._hear(report, message)
@@ -249,7 +249,7 @@ def _received(control: socket.socket) -> bytes:
 
 
 def _input(stdin: int | bytes | None) -> int:
-    """A descriptor of its own for the command to read."""
+    """A descriptor that the command reads and nobody else has."""
     if stdin is None:
         return os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
     if isinstance(stdin, int):

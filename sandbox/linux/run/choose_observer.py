@@ -1,4 +1,4 @@
-"""EFFECT: which observer a run gets: the one asked for, or what this machine turned out to be able to do."""
+"""EFFECT: the choice of a run's observer: the one asked for, or the best this machine has turned out to have."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ OBSERVERS = ("auto", "mask", "notify", "strace", "none")
 
 
 class FuseUnusable(NotStarted):
-    """No FUSE file system can be mounted, though `/dev/fuse` can be opened."""
+    """A refusal of the kernel to mount a FUSE file system, though `/dev/fuse` can be opened."""
 
 
 class ListenerUnavailable(NotStarted):
-    """The kernel refused the filter a listener: there is one above this process, or it is too old."""
+    """A refusal of the kernel to give the filter a listener: one is above this process, or the kernel is too old."""
 
 
 def chosen(observer: str, machine: LearnedFacts) -> str:
-    """The observer for one asked for.
+    """The observer a run gets for the one that was asked for.
 
     Args:
         observer: one of `OBSERVERS`.
@@ -62,9 +62,10 @@ def strace(workspace: str, machine: LearnedFacts) -> str:
 
 
 def again(finished: Finished | None) -> bool:
-    """Whether an attempt says nothing of its command, since strace itself failed under it."""
+    """Whether an attempt has to be made again, since strace itself failed under it."""
     if finished is None or finished.timed_out:
         return False
-    # without a tracer the kernel answers a watched call so: the command's own execution is one
+    # Without a tracer the kernel answers a call that the filter hands to one with ENOSYS (seccomp(2),
+    # SECCOMP_RET_TRACE). The command's own execution is such a call.
     unexecuted = bool(finished.incomplete) and finished.exec_errno == errno.ENOSYS
     return unexecuted or finished.incomplete == LOST

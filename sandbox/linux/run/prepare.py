@@ -1,4 +1,4 @@
-"""EFFECT: what one run on Linux has on the host before it starts: its plan, its directories, its staging area."""
+"""EFFECT: the preparation of one run on Linux: its programs, its plan, its directories, its staging area."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Staging:
     """The staging area of one run; each attempt begins with an empty one."""
 
     def __init__(self, workspace: str) -> None:
-        """Make the first.
+        """Make the first area.
 
         Raises:
             NotStarted: it cannot be made.
@@ -70,7 +70,7 @@ class Staging:
 
     @property
     def path(self) -> str:
-        """Where it is now."""
+        """The directory of the present area."""
         return self._area.path
 
     def note(self, made: list[str]) -> None:
@@ -78,25 +78,25 @@ class Staging:
         self._area.note(made)
 
     def renew(self) -> None:
-        """Put an empty one in the place of what an attempt left."""
+        """Put an empty area in the place of one that an attempt has used."""
         self._area.remove()
         self._area = staging_area.make(self._workspace)
 
     def remove(self) -> None:
-        """Remove it with all it holds."""
+        """Remove the area with all it holds."""
         self._area.remove()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What was planned and made for one run.
+    """The plan of one run, and what was made for it.
 
     Attributes:
         asked: the observer that was asked for.
-        observer: the one it gets, which may have to answer for held directories.
+        observer: the one the run gets, which may have to answer for held directories.
         staging: `None` where the plan grants no name.
-        made: directories made for it that stay, parents first.
-        before: what held directories had before it.
+        made: directories made for the run that stay, parents first.
+        before: the entries held directories had before the run.
     """
 
     planned: Plan

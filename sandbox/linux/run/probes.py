@@ -1,4 +1,4 @@
-"""EFFECT: what a Linux machine has of what a sandbox needs, each asked alone."""
+"""EFFECT: the probes of a Linux machine: whether it has each thing a sandbox needs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from sandbox.machine.ask_facts import temp_root
 from sandbox.machine.find_tools import check_bwrap, find_bwrap, find_strace
 from sandbox.scratch import task_tmpdir
 
-#: `--disable-userns` came with it.
+#: The first bubblewrap with `--disable-userns` (its release notes for 0.8.0).
 OLDEST_BWRAP = (0, 8)
-#: `--seccomp-bpf` came with it.
+#: The first strace with `--seccomp-bpf` (its NEWS for 5.3).
 OLDEST_STRACE = (5, 3)
-#: `mount_setattr` came with it.
+#: The first kernel with mount_setattr(2).
 OLDEST_KERNEL = (5, 12)
-#: Notifications that a signal cannot restart for ever came with it.
+#: The first kernel with SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, whose notifications no signal restarts for ever.
 KILLABLE_KERNEL = (5, 19)
 
 _SECONDS = 10
-#: Of a socket's path the kernel takes so many bytes; below the root come a task's directory and a name in it.
+#: The most bytes of a socket's path (unix(7): `sun_path` has 108 with its end). Below the root come a task's directory
+#: and a name in it.
 _SOCKET_BYTES = 107
 _BELOW = len("/task-12345678/") + 24
 _PAGE = b"\0" * 4096
@@ -39,7 +40,7 @@ class Probe:
     Attributes:
         ok: whether it is as a full sandbox needs it.
         found: what was found, for people.
-        cause, fix: why not and what to do; empty when `ok`.
+        cause, fix: the cause of a failure and its cure; empty when `ok`.
         lesser: whether a sandbox can be built all the same.
     """
 
@@ -52,7 +53,7 @@ class Probe:
 
 
 def found() -> list[Probe]:
-    """Everything a sandbox needs, in the order it needs it; nothing is built."""
+    """The probes of everything a sandbox needs, in the order it needs it; nothing is built."""
     return [_kernel(), _bwrap(), _settings(), _fuse(), _temporary(), _strace(), _ipv6()]
 
 
@@ -153,7 +154,7 @@ def _profile() -> str:
     return "" if text == "unconfined" else text
 
 
-# in a process of its own, which ends in the namespaces it makes; user, mount
+# The trial is a process of its own, which ends in the namespaces it makes, user first, then mount.
 _TRY = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -202,7 +203,7 @@ def _fuse() -> Probe:
         return Probe(name=name, ok=False, found="absent", cause=cause, fix="modprobe fuse, or give the container it")
     except OSError as error:
         cause = f"/dev/fuse cannot be opened ({error.strerror}), so {_WITHOUT_FUSE}"
-        # its mode lets this user: a mount without devices, or a rule about them, does not
+        # The mode of the device lets this user open it. A mount without devices, or a rule about them, may not.
         may = os.access(name, os.R_OK | os.W_OK)
         fix = (
             "give the container the device (Docker: --device /dev/fuse)"
@@ -214,7 +215,7 @@ def _fuse() -> Probe:
 
 
 def unfused(why: str) -> Probe:
-    """What is to be said of a /dev/fuse that can be opened, and with which nothing can be mounted."""
+    """The probe of a `/dev/fuse` that can be opened, and with which nothing can be mounted."""
     cause = f"no FUSE file system can be mounted ({why}), so {_WITHOUT_FUSE}"
     fix = "let the container mount them (Docker: --device /dev/fuse --security-opt apparmor=unconfined)"
     return Probe(name="/dev/fuse", ok=False, found="of no use", cause=cause, fix=fix)
@@ -260,7 +261,7 @@ def _strace() -> Probe:
 
 
 def masked_proc() -> Probe:
-    """Why the kernel lets nobody mount a /proc of his own: it would show what something here hides."""
+    """The probe of a machine where nobody may mount a `/proc` of his own, since it would show what is hidden here."""
     over: list[str] = []
     with contextlib.suppress(OSError), open("/proc/self/mountinfo", encoding="utf-8") as mounts:
         over = [line.split()[4] for line in mounts if line.split()[4].startswith("/proc/")]

@@ -1,4 +1,4 @@
-"""EFFECT: one call of `Session.run` on Linux: at most two attempts, and what is taken back after them."""
+"""EFFECT: one call of `Session.run` on Linux: at most two attempts, and the removal of what they leave."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Host(Runner, Protocol):
 
     @property
     def machine(self) -> LearnedFacts:
-        """What the session's runs found out."""
+        """The facts that the session's runs have learned about this machine."""
 
     def hand_over(self, base: Base, fds: list[int]) -> None:
         """Give a warden the control socket and the three standard streams."""
@@ -81,7 +81,7 @@ class LinuxRun(CommandRun):
         return self._explained(error) if self._explained is not None else error
 
     def _carry_out(self) -> RunResult:
-        """Run with all there may be; what this machine turns out not to give, once without that."""
+        """Run with all the machine may have; each thing it turns out not to have is left out from then on."""
         machine, asked = self._host.machine, self._options.get("observer", "auto")
         weaker = self._request.config.weaker_when_nested
         while True:
@@ -145,7 +145,7 @@ class LinuxRun(CommandRun):
         variables: dict[str, str],
         nested: bool,
     ) -> Spec:
-        """What a warden builds and runs."""
+        """The spec of what a warden builds and runs."""
         planned, request = prepared.planned, self._request
         return Spec(
             operations=planned.operations,
@@ -176,7 +176,7 @@ class LinuxRun(CommandRun):
         return Screen(rows=rows, columns=columns, modes=modes)
 
     def _attempts(self, spec: Spec, judge: Judge) -> Report:
-        """Run once, and once more where the first attempt says nothing of the command."""
+        """Run once, and once more where the first attempt tells nothing of the command."""
         began = time.monotonic()
         report = self._once(spec, judge)
         if choose_observer.again(report.finished) and not self._violations and not self._stopped:
@@ -184,7 +184,7 @@ class LinuxRun(CommandRun):
             if left is None or left > 0:
                 return self._once(dataclasses.replace(spec, timeout=left), judge)
         if report.failed is not None and report.failed.transient and not self._stopped:
-            # a mount or a file vanished while it was being bound; nothing of the command ran
+            # A mount or a file vanished while it was being bound, so nothing of the command ran.
             if self._staging is not None:
                 self._staging.renew()
             report = self._once(spec, judge)
@@ -210,7 +210,7 @@ class LinuxRun(CommandRun):
             return attempt.run(lambda fds: self._host.hand_over(self._base, fds), self._host.lend)
 
     def _clear(self, prepared: Prepared, judge: Judge, leftovers: tuple[str, ...]) -> None:
-        """Take away what the task left where it may leave nothing."""
+        """Take away files the task left where it may leave none."""
         planned, before = prepared.planned, prepared.before
         shelf, files = quarantine.Quarantine(self._request.facts.temp_root), HostFiles()
         root = self._request.workspace_root
@@ -227,7 +227,7 @@ class LinuxRun(CommandRun):
 
 
 def _raise_the_machines_part(failed: Failed | None, asked: str) -> None:
-    """Raise what this machine has to do with an attempt that did not start.
+    """Raise the machine's part in an attempt that did not start.
 
     Raises:
         ListenerUnavailable: strace may observe in its place.

@@ -1,4 +1,4 @@
-"""From what an attempt on Linux told and its judge found to one result."""
+"""From the messages of an attempt on Linux and its judge's findings to one result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sandbox.linux.messages import Finished
     from sandbox.linux.run.attempt import Report
 
-#: How a shell answers for a command that is not found.
+#: The status a shell answers with for a command that is not found.
 _NOT_FOUND = 127
 
 # A notified call may change its arguments after the observer has read them (seccomp_unotify(2), "Caveats regarding the
@@ -43,13 +43,13 @@ def settle(
     """Judge an attempt that was made.
 
     Args:
-        report: what the attempt told.
-        judge: which heard every access.
+        report: the attempt's messages.
+        judge: the judge that heard every access.
         violations: all there were, those found after the end among them.
-        after: what is known once a command failed.
+        after: the facts for notes beside a failure.
         held: whether names were granted where nothing serves them.
         every_socket: whether the task could connect to any socket of the host's.
-        nested: whether it saw this machine's `/proc`, for want of its own.
+        nested: whether the task saw this machine's `/proc`, for want of its own.
     """
     if report.started is None:
         return _not_started(report)
@@ -87,7 +87,7 @@ def _not_started(report: Report) -> RunResult:
 
 
 def _seen(report: Report, observer: Observer) -> tuple[Trace, str]:
-    """How much of what the command did was seen, and why not all of it."""
+    """The part of the command's calls that was seen, and why not all of them were."""
     finished = report.finished
     if finished is not None and finished.status is not None and not finished.incomplete:
         return ("none", "no observer was asked for") if observer == "none" else ("complete", "")
