@@ -1,1 +1,1 @@
-"""What a task reaches beyond its files: host names, loopback ports, sockets."""
+"""The proxy of a task, through which it reaches host names and loopback ports; and the policy it holds to."""

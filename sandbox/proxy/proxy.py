@@ -1,7 +1,7 @@
-"""EFFECT: one task's proxy: everything that comes in at its listeners, judged, answered, reported.
+"""EFFECT: the proxy of one task: it accepts connections and lookups, judges them, answers and reports.
 
-Who is asking is told by the listening socket, which only this task can reach; nothing a client says about itself
-is looked at. Where others can reach it too, a password is asked for.
+A client is known by the listening socket, which only this task can reach; nothing that a client says about itself
+counts. Where others can reach a listener too, the proxy asks for a password.
 """
 
 from __future__ import annotations
@@ -37,40 +37,40 @@ if TYPE_CHECKING:
 
     Serve = Callable[[Connection], Awaitable[None]]
 
-#: Connections of one task served at once; the next ones wait in the kernel.
+#: The most connections of one task that are served at once; the next ones wait in the kernel.
 CONNECTIONS_LIMIT = 4096
-#: Ports of stand-ins opened because they were dialled, beside the usual ones.
+#: The most ports of stand-ins that are opened because a task connects to them, beside the usual ones.
 PLACES_LIMIT = 512
-#: Distinct refusals of one task that are told; beyond them the report has a hole.
+#: The most distinct refusals of one task that are reported; beyond them the report has a hole.
 REPORTS_LIMIT = 100_000
 
 _DATAGRAM = 4096
 _HANDSHAKE_SECONDS = 60.0
 _HANDSHAKE_CHUNK = 4096
-# of a connection: itself, the one it leads to, one that is raced beside it
+# the descriptors of a connection: its own, that of its server, one of a second attempt at the server
 _DESCRIPTORS_EACH = 3
 _DESCRIPTORS_KEPT = 256
 _SETTLE_TURNS = 20_000
 _FULL_SECONDS = 0.1
-# connections accepted after which the others have their turn
+# connections accepted in one go, before other coroutines have their turn
 _FAIR = 16
 
 
 class Proxy:
-    """Serves the listeners of one task.
+    """The server of a task's listeners.
 
     Args:
-        policy: what may be reached.
-        listen: opens listeners in the task's network at addresses and ports, those it can.
-        report: called with what was asked for and why it was refused, before the task hears of it; with two empty
-            strings once there are more than can be told.
-        failed: called with an error that is nobody's mistake but this program's.
+        policy: the hosts, ports and sockets that the task may reach.
+        listen: opens listeners in the task's network at those of some addresses and ports that can be opened.
+        report: called with a refused target and the reason, before the task hears of it; called with two empty strings
+            once there are more than can be reported.
+        failed: called with an error that is this program's own.
         named: called with a name and its stand-ins before the task learns of them.
-        resolve: from a name to its addresses.
-        inside: a new stream socket of a family in the task's network.
-        places: the ports of loopback at which HTTP and SOCKS are spoken.
-        password: without which no client is served at these two; empty where only the task reaches them.
-        own: every address of this machine.
+        resolve: finds the addresses of a name; called in a thread.
+        inside: makes a stream socket of a family in the task's network.
+        places: the loopback ports for HTTP and for SOCKS.
+        password: asked of clients at these two ports; empty where only the task reaches them.
+        own: finds every address of this machine.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Proxy:
         )
 
     def take(self, listeners: Iterable[socket.socket]) -> None:
-        """Serve more listeners, each as its port says."""
+        """Serve more listeners, each by the protocol of its port."""
         for listener in listeners:
             listener.setblocking(False)
             self._listeners.append(listener)
@@ -127,29 +127,29 @@ class Proxy:
             else:
                 address, port = listener.getsockname()[:2]
                 self._heard.add((address, port))
-                with contextlib.suppress(OSError):  # whatever it accepts has this too
+                with contextlib.suppress(OSError):  # accepted sockets inherit the option
                     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._start(self._accept(listener, self._served_as(listener)))
 
     def _start(self, coroutine: Coroutine[None, None, None]) -> None:
-        """Run a coroutine beside the others; the loop itself holds no task (asyncio.create_task)."""
+        """Run a coroutine beside the others, and hold its task: the loop holds none (asyncio.create_task)."""
         task = self._loop.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def listen_at(self, address: str, port: int) -> bool:
-        """Whether it listens at a port of an address that is its own, from now on if it did not."""
+        """Listen at a port of a stand-in, if that is not done yet; whether the proxy listens there."""
         if (address, port) not in self._heard and self._asked_places < PLACES_LIMIT:
             self._asked_places += 1
             self.take(self._listen([(address, port)]))
         return (address, port) in self._heard
 
     def settle(self) -> bool:
-        """At the end, everything inside being gone: judge what still waits; false when there is no end to it."""
+        """Judge what still waits once everything inside is gone; false where there is no end to it."""
         self._dialler.closing = True
         full, self._room = self._room <= 0, 1 << 30
         if full:
-            # who waits for room looks again
+            # coroutines that wait for room look again after this time
             time.sleep(_FULL_SECONDS)
         return self._loop.run_until_idle(_SETTLE_TURNS)
 
@@ -181,7 +181,7 @@ class Proxy:
                 continue
             try:
                 client, _ = await self._loop.sock_accept(listener)
-            except OSError:  # it went away again, or no descriptor is left
+            except OSError:  # the client is gone, or no descriptor is left
                 await asyncio.sleep(_FULL_SECONDS)
             else:
                 self._room -= 1
@@ -193,9 +193,9 @@ class Proxy:
         connection = Connection(client)
         try:
             await serve(connection)
-        except OSError:  # TimeoutError is one
+        except OSError:  # TimeoutError among them
             connection.close(reset=True)
-        except Exception as error:  # noqa: BLE001  nobody joins this task, and what it had to report is lost
+        except Exception as error:  # noqa: BLE001  nobody awaits this task, and its report is lost
             connection.close(reset=True)
             self._failed(error.exceptions[0] if isinstance(error, ExceptionGroup) else error)
         finally:
@@ -218,7 +218,7 @@ class Proxy:
                     await connection.send(asked.answer)
                     await self._relay.both(connection, opened.connection, early[asked.size :], opened.named)
                 return
-        # half a tenth of a second, which a task that speaks no HTTP need not spend
+        # a task that speaks no HTTP does not wait for h11 to be imported
         from sandbox.proxy.io.http_port import HttpClient
 
         client = HttpClient(connection, self._dialler, self._relay, early, password=self._password)
@@ -285,15 +285,15 @@ class Proxy:
         while True:
             try:
                 message, client = await self._loop.sock_recvfrom(server, _DATAGRAM)
-            except OSError:  # an answer nobody was there to take
+            except OSError:  # an answer before this could not be delivered
                 continue
             try:
                 answer = self._lookups.answer(message)
-            except Exception as error:  # noqa: BLE001  one bad message must not end the others' lookups
+            except Exception as error:  # noqa: BLE001  one message must not end the lookups of others
                 self._failed(error)
                 continue
             if answer is not None:
-                with contextlib.suppress(OSError):  # nobody is there to take it
+                with contextlib.suppress(OSError):  # the client is gone
                     server.sendto(answer, client)
             await asyncio.sleep(0)
 

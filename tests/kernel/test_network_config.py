@@ -213,7 +213,7 @@ def served(tmp_path: Path) -> Iterator[Path]:
         yield path
 
 
-KNOCK = f"""{_PYTHON} '
+CONNECTS = f"""{_PYTHON} '
 import socket, sys
 s = socket.socket(socket.AF_UNIX)
 try:
@@ -226,23 +226,23 @@ except OSError as e:
 def test_a_socket_of_the_hosts_is_reached_by_its_entry_alone_and_else_reported(
     quick_shop: Workspace, served: Path
 ) -> None:
-    result = quick_shop.run(f"{KNOCK} {served}")
+    result = quick_shop.run(f"{CONNECTS} {served}")
     assert result.stdout == b"Operation not permitted\n", shown(result)
     (violation,) = result.violations
     assert (violation.kind, violation.operation, violation.path) == ("network", "connect", str(served))
     assert any(f'allow.unixSockets = ["{served}"]' in hint.line for hint in result.hints), shown(result)
-    assert quick_shop.passes(f"{KNOCK} {served}", fields={"unix_sockets": (str(served),)}) == "served\n"
-    assert refused(quick_shop.run(f"{KNOCK} {served}", fields={"unix_sockets": (f"{served}x",)})) == [str(served)]
+    assert quick_shop.passes(f"{CONNECTS} {served}", fields={"unix_sockets": (str(served),)}) == "served\n"
+    assert refused(quick_shop.run(f"{CONNECTS} {served}", fields={"unix_sockets": (f"{served}x",)})) == [str(served)]
 
 
 def test_every_socket_is_open_to_who_asks_for_that_and_the_result_says_so(quick_shop: Workspace, served: Path) -> None:
-    result = quick_shop.run(f"{KNOCK} {served}", fields={"unix_sockets": True})
+    result = quick_shop.run(f"{CONNECTS} {served}", fields={"unix_sockets": True})
     assert (result.stdout, result.protections.sockets) == (b"served\n", "off"), shown(result)
     assert quick_shop.run("true").protections.sockets == "full"
 
 
 def test_a_refused_socket_is_silenced_by_its_path(quick_shop: Workspace, served: Path) -> None:
-    result = quick_shop.run(f"{KNOCK} {served}", fields={"ignore": Ignore(network=(str(served),))})
+    result = quick_shop.run(f"{CONNECTS} {served}", fields={"ignore": Ignore(network=(str(served),))})
     assert (result.exit_code, result.violations) == (0, ()), shown(result)
 
 

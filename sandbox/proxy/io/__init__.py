@@ -1,1 +1,1 @@
-"""The sockets of a task's proxy: the loop, connections, dials, relays."""
+"""The sockets of a task's proxy: its event loop, connections, dialler and relays."""

@@ -1,4 +1,4 @@
-"""EFFECT: bytes between two connections, both ways, each direction ending by itself."""
+"""EFFECT: a relay of bytes between two connections, both ways, each direction ending by itself."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
     from sandbox.proxy.io.connection import Connection
 
-#: Bytes moved at once; one buffer serves every relay, since it is empty whenever one of them waits.
+#: The bytes moved at once. One buffer serves every relay, since it is empty whenever one of them waits.
 CHUNK = 1 << 18
-# how much of a greeting is read at once, and how often
+# the bytes of a greeting read at once, and the most reads
 _GREETING, _READS = 1 << 14, 4096
 # early data (RFC 8446, 4.2.10) that a client sends before its server asks it to greet again; servers take much less
 _EARLY = 1 << 20
-# chunks after which other connections have their turn
+# chunks moved in one go, before other connections have their turn
 _FAIR = 8
 
 
 class ByteRelay:
-    """Moves the bytes of every tunnel of one proxy."""
+    """The mover of every tunnel's bytes in one proxy."""
 
     def __init__(self) -> None:
         self._buffer = memoryview(bytearray(CHUNK))
@@ -42,7 +42,7 @@ class ByteRelay:
         Args:
             client: the connection that was accepted.
             server: the connection that was opened for it.
-            early: what was read of the client already.
+            early: bytes read of the client already.
             named: called with the name by which the client greets its server over TLS, empty for none, `None` where
                 it cannot be told; nothing is sent before, and nothing at all when it raises.
         """
@@ -61,7 +61,7 @@ class ByteRelay:
     async def _greetings(
         self, client: Connection, server: Connection, data: bytes, named: Callable[[str | None], object]
     ) -> bytes:
-        """Judge what a client calls its server, once or twice, and pass it on; what was read beyond that."""
+        """Judge each name that a client greets its server by, and pass the greetings on; the bytes read beyond them."""
         try:
             found, data = await self._first(client, data)
             if found is None or found.name:

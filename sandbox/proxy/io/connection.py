@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # how long, and how many times, a refused client is read from after it was answered
 _PART_SECONDS, _PART_READS = 30.0, 64
-#: Beside a kind of socket: a socket made with it need not be told that it does not block, where the system can do so.
+#: A flag for the kind of a new socket, which then does not block from the start; 0 where the system has no such flag.
 NONBLOCKING = getattr(socket, "SOCK_NONBLOCK", 0)
 
 
@@ -144,7 +144,7 @@ class Connection:
                 await self._readable()
 
     async def recv_into(self, view: memoryview) -> int:
-        """As `recv`, into a buffer that is untouched until the moment this returns; how many bytes."""
+        """Read into a buffer that is untouched until the moment this returns; the number of bytes, 0 at the end."""
         while True:
             try:
                 return self.socket.recv_into(view)
@@ -181,7 +181,7 @@ class Connection:
         read yet (RFC 1122, 4.2.2.13).
         """
         self.end()
-        with contextlib.suppress(OSError):  # it hung up, or takes its time
+        with contextlib.suppress(OSError):  # the client hung up, or takes its time
             async with asyncio.timeout(_PART_SECONDS):
                 for _ in range(_PART_READS):
                     if not await self.recv(1 << 16):

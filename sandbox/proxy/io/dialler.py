@@ -1,4 +1,4 @@
-"""EFFECT: judges a dial, resolves its name once, and connects to an address that passed."""
+"""EFFECT: the judgement of a target, one resolution of its name, and a connection to an address that passed."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from sandbox.proxy.policy.policy import Policy
     from sandbox.proxy.policy.stand_in_addresses import StandInAddresses
 
-#: A resolved address: its family and what `connect` takes.
+#: A resolved address: its family, and the argument of `connect`.
 Address = tuple[int, tuple[Any, ...]]
 
 _RESOLVE_SECONDS = 20.0
 _CONNECT_SECONDS = 30.0
-# RFC 8305: how long an address has before the next one is tried beside it
+# the head start of an address before the next one is tried as well (RFC 8305, 5)
 _STAGGER_SECONDS = 0.25
 _OWN_SECONDS = 1.0
-# names resolved at once, each in a thread: getaddrinfo(3) blocks
+# the most names resolved at once, each in a thread, since getaddrinfo(3) blocks
 _RESOLVERS = 16
 _ASKED_LIMIT = 300
 _PROXY = re.compile(r"(?:http://)?(?:([^/@]*)@)?(\[[^\]]*\]|[^/@:]+)(?::([0-9]+))?/*")
@@ -42,7 +42,7 @@ _OK = re.compile(rb"HTTP/1\.[01] 2[0-9][0-9][ \r]")
 
 
 class Unreachable(Exception):
-    """It may be reached, and is not there; `refused` where its port is closed."""
+    """A target that the task may reach, and that does not answer; `refused` where its port is closed."""
 
     def __init__(self, why: str, *, refused: bool = False) -> None:
         super().__init__(why)
@@ -50,7 +50,7 @@ class Unreachable(Exception):
 
 
 class HostProxy(NamedTuple):
-    """A proxy of the host's own; `authorization` is a header's value, or empty."""
+    """A proxy that the host itself goes through; `authorization` is a header's value, or empty."""
 
     host: str
     port: int
@@ -58,11 +58,11 @@ class HostProxy(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """A connection.
+    """A connection that was opened.
 
     Attributes:
-        proxy: where it leads to one that wants whole URLs.
-        named: see `Relay.both`; `None` where no name was dialled.
+        proxy: the host's own proxy where the connection leads to it and it wants whole URLs, else `None`.
+        named: see `ByteRelay.both`; `None` where no name was asked for.
     """
 
     connection: Connection
@@ -71,10 +71,10 @@ class Opened(NamedTuple):
 
 
 def host_addresses(host: str, port: int) -> list[Address]:
-    """What this machine's resolver says of a name, in its order of preference.
+    """The addresses of a name, as this machine's resolver orders them.
 
     Raises:
-        OSError: it knows none.
+        OSError: the resolver knows none.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [(int(family), address) for family, _, _, _, address in found]
@@ -85,12 +85,12 @@ def _address(host: str, port: int) -> Address:
 
 
 class Dialler:
-    """Opens what a task's rules let it reach.
+    """The opener of connections that a task's rules allow.
 
     Args:
-        report: called with what was asked for and why it was refused, before the task hears of it.
-        resolve: from a name to its addresses; runs in a thread.
-        own: every address of this machine; nothing is dialled that cannot be told from them.
+        report: called with a refused target and the reason, before the task hears of it.
+        resolve: finds the addresses of a name; called in a thread.
+        own: finds every address of this machine; nothing is dialled while they are not known.
     """
 
     def __init__(
@@ -108,12 +108,12 @@ class Dialler:
         self._names = names
         self._report = report
         self._resolve = resolve
-        # neither depends on anything but what it is asked
+        # the answers of both depend on their arguments alone
         self._presented = functools.lru_cache(REMEMBERED)(host_patterns.presented)
         self._kind = functools.lru_cache(REMEMBERED)(address_guard.kind)
         self._learn_own = own
         self._own: tuple[float, frozenset[str]] = (0.0, frozenset())
-        #: Set at the end: what may be reached is not dialled any more.
+        #: Whether the task has ended, after which no target is dialled any more.
         self.closing = False
 
     @functools.cached_property
@@ -123,15 +123,15 @@ class Dialler:
         return ThreadPoolExecutor(_RESOLVERS, "resolver")
 
     def refuse(self, asked: str, reason: str) -> HostRefused:
-        """A refusal, reported."""
+        """A refusal, which is also reported."""
         self._report(asked, reason)
         return HostRefused(asked, reason)
 
     def judge(self, text: str, port: int) -> str:
-        """The host in canonical form that `text` stands for, if the task may dial it at `port`.
+        """The canonical form of the host that `text` names, if the task may dial it at `port`.
 
         Raises:
-            Refused: it may not.
+            HostRefused: the task may not.
         """
         host = self._names.host(self._form(text, port))
         if reason := self._rules.refusal(host, port):
@@ -149,13 +149,13 @@ class Dialler:
         """Connect to a host as a client presents it.
 
         Args:
-            text: the host.
+            text: the host, as the client spells it.
             port: its port.
-            plain: whether plain HTTP is spoken, which the host's proxy may want to see.
+            plain: whether the client speaks plain HTTP, which the host's own proxy may want to see.
 
         Raises:
-            Refused: the task may not reach it.
-            Unreachable: it is not there.
+            HostRefused: the task may not reach the host.
+            Unreachable: the host does not answer.
         """
         host = self.judge(text, port)
         if self.closing:
@@ -190,12 +190,12 @@ class Dialler:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _named(self, host: str, port: int, name: str | None) -> None:
-        """Judge the name by which a client greets the server it reached as `host`.
+        """Judge the name by which a client greets the server that it reached as `host`.
 
-        Many names share a server, which goes by what it is called here.
+        Many names share a server, and the server goes by the one in the greeting.
 
         Raises:
-            Refused: the task may not reach that name there, or it cannot be told.
+            HostRefused: the task may not reach that name there, or the name cannot be told.
         """
         if name is None:
             raise self.refuse(host_patterns.spelled(host, port), "what its server is called over TLS cannot be told")
@@ -205,14 +205,14 @@ class Dialler:
             raise self.refuse(host_patterns.spelled(named, port), f"{reason}: asked of {host} over TLS")
 
     def _guard(self, host: str, addresses: list[str], port: int) -> set[str]:
-        """The addresses that may be dialled.
+        """Those of some addresses that may be dialled.
 
         Raises:
-            Refused: there is none.
+            HostRefused: none may be.
         """
         passed, reason = set(), ""
         for address in addresses:
-            # a zone means an address of one link, whatever else it is
+            # an address with a zone is one of a single link, whatever else it is (RFC 4007)
             bare = self._presented(address.partition("%")[0])
             if self._rules.denies(bare, port):
                 reason = reason or DENIED
@@ -315,7 +315,7 @@ class Dialler:
 
 
 def _close_late(attempt: asyncio.Task[Connection]) -> None:
-    """Close the connection of an attempt that another one was quicker than."""
+    """Close the connection of an attempt that came after the first one to succeed."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().close()
 
@@ -328,7 +328,7 @@ def _authorization(user: str) -> str:
 
 
 def excepted(host: str, port: int, entries: tuple[str, ...]) -> bool:
-    """Whether the host's `NO_PROXY` says that a host is dialled directly."""
+    """Whether the host's `NO_PROXY` names a host, which is then dialled directly."""
     for entry in entries:
         name, _, number = entry.lower().partition(":") if entry.count(":") == 1 else (entry.lower(), "", "")
         if number and number != str(port):
@@ -359,7 +359,7 @@ async def _tunnel(connection: Connection, proxy: HostProxy, target: str) -> None
     try:
         await connection.send(f"{head}\r\n".encode("ascii"))
         answer = b""
-        # a byte at a time: what comes after the head is the tunnel's
+        # bytes are read one by one, since those behind the head belong to the tunnel
         while not answer.endswith(b"\r\n\r\n"):
             byte = await connection.recv(1)
             if not byte or len(answer) > _HEAD_LIMIT:

@@ -1,4 +1,4 @@
-"""EFFECT: this machine's addresses by getifaddrs(3), for systems whose kernel answers in no other way."""
+"""EFFECT: this machine's addresses by getifaddrs(3), for systems without netlink."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import socket
 import sys
 
-# where a socket address of each family holds the address itself, and how long that is
+# the place and the size of the address in a socket address of each family
 _PLACES = {int(socket.AF_INET): (4, 4), int(socket.AF_INET6): (8, 16)}
 _LINK_LOCAL, _SCOPE = b"\xfe\x80", slice(2, 4)
 
@@ -17,7 +17,7 @@ class _Interface(ctypes.Structure):
     pass
 
 
-# the beginning of it, which is the same everywhere
+# the first fields of `struct ifaddrs`, which are the same on every system
 _Interface._fields_ = (
     ("next", ctypes.POINTER(_Interface)),
     ("name", ctypes.c_char_p),
@@ -30,7 +30,7 @@ def own_addresses() -> frozenset[str]:
     """Every address of this machine's interfaces, in canonical form.
 
     Raises:
-        OSError: they cannot be told; a machine always has one, its loopback's.
+        OSError: they cannot be read; a machine always has one, that of its loopback.
     """
     library = ctypes.CDLL(None, use_errno=True)
     try:
@@ -64,12 +64,12 @@ def _addresses(interface: ctypes._Pointer[_Interface]) -> list[str]:
 
 
 def _family(head: bytes) -> int:
-    # elsewhere the first byte is the length
+    # BSD's socket addresses begin with their length, and the family follows
     return int.from_bytes(head, sys.byteorder) if sys.platform == "linux" else head[1]
 
 
 def unscoped(packed: bytes) -> bytes:
-    """An address without the number of its link, which BSD keeps inside those of one link."""
+    """An address without the number of its link, which BSD keeps inside a link-local address."""
     if len(packed) == 16 and packed.startswith(_LINK_LOCAL):  # noqa: PLR2004  IPv6
         return packed[: _SCOPE.start] + bytes(2) + packed[_SCOPE.stop :]
     return packed

@@ -1,7 +1,7 @@
-"""EFFECT: one client of a proxy's HTTP port: CONNECT and whole URLs, each request judged by itself.
+"""EFFECT: a client at a proxy's HTTP port: CONNECT and whole URLs, each request judged by itself.
 
-Both sides are spoken through h11: what a client sent is understood, judged and written anew, so nothing reaches a
-server that was read in another way here.
+Both sides are spoken through h11. A client's request is parsed, judged and written anew, so no server reads bytes that
+were read in another way here (request smuggling).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HEAD_LIMIT = 1 << 16
 _CHUNK = 1 << 16
 _HEAD_SECONDS = 60.0
 _IDLE_SECONDS = 600.0
-# of the connection they came over; what follows is another one
+# headers about one connection alone, which are not passed on to the next (RFC 9110, 7.6.1)
 _HOP_BY_HOP = frozenset(
     (
         b"connection",
@@ -46,14 +46,14 @@ _ANOTHERS = "this proxy serves another task, or the password in the task's proxy
 
 
 class _Bad(Exception):
-    """A request that is not understood."""
+    """A request that cannot be understood."""
 
 
 def split_authority(text: str, default: int | None) -> tuple[str, int]:
-    """Host and port of a URL or a CONNECT.
+    """The host and the port in a URL or a CONNECT.
 
     Raises:
-        ValueError: there is none.
+        ValueError: it names no host, or no port.
     """
     match = _AUTHORITY.fullmatch(text)
     if match is None or not match[1]:
@@ -65,7 +65,7 @@ def split_authority(text: str, default: int | None) -> tuple[str, int]:
 
 
 def refusal_text(asked: str, reason: str) -> str:
-    """What a client is told of a refusal, and what to do about it."""
+    """The words in which a client is told of a refusal, and of its remedy."""
     told = f"{asked} is {reason}" if reason.startswith(("not on", "on the")) else f"{asked} is refused: {reason}"
     remedy = ""
     if reason == NOT_ALLOWED:
@@ -75,11 +75,11 @@ def refusal_text(asked: str, reason: str) -> str:
 
 
 class HttpClient:
-    """One connection to the port, until it ends.
+    """A client of the port, until its connection ends.
 
     Args:
-        early: what was read of it already.
-        password: without which nobody is served; empty where anybody is.
+        early: bytes read of it already.
+        password: asked of every client; empty where none is asked for.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class HttpClient:
         self._http.receive_data(early)
 
     async def serve(self) -> None:
-        """Answer one request after the other."""
+        """Answer its requests, one after the other."""
         seconds = _HEAD_SECONDS
         while True:
             try:
@@ -128,7 +128,7 @@ class HttpClient:
             seconds = _IDLE_SECONDS
 
     async def tell(self, failed: HostRefused | Unreachable) -> None:
-        """Answer the one request there is, which has come to nothing."""
+        """Answer the request that came to nothing."""
         await self._next_request()
         await self._fail(failed)
 
@@ -166,7 +166,7 @@ class HttpClient:
             http.receive_data(await connection.recv(_CHUNK))
 
     async def _say(self, status: int, text: str, *more: tuple[str, str]) -> None:
-        """Answer in words, and be done with this client."""
+        """Answer in words, and end the connection."""
         if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             return
         body = text.encode("utf-8", "replace")
@@ -185,7 +185,7 @@ class HttpClient:
         await self._connection.part()
 
     async def _answer(self, request: h11.Request) -> bool:
-        """Do what is asked; whether another request may follow."""
+        """Carry out a request; whether another request may follow."""
         if request.http_version not in (b"1.0", b"1.1"):
             raise _Bad("it is of another version than 1.1")
         if request.method == b"CONNECT":
@@ -202,7 +202,7 @@ class HttpClient:
         except ValueError as error:
             raise _Bad(str(error)) from None
         upgrades = _upgrades(request)
-        # proxies carry what is no HTTP through a tunnel alone
+        # proxies carry other protocols through a tunnel alone
         opened = await self._dialler.open(host, port, plain=not upgrades)
         with opened.connection:
             return await self._forward(request, opened, match[1], match[2] or "/", upgrades)
@@ -230,7 +230,7 @@ class HttpClient:
         headers = [(b"Host", authority.encode()), *_end_to_end(request.headers, b"host"), *last]
         if opened.proxy is not None and opened.proxy.authorization:
             if request.method.upper() == b"TRACE":
-                # a proxy may answer it itself, with all it was sent
+                # a proxy may answer TRACE itself, with every header it got (RFC 9110, 9.3.8)
                 raise _Bad("the host's own proxy would show the password it is told")
             headers.append((b"Proxy-Authorization", opened.proxy.authorization.encode()))
         try:
@@ -245,7 +245,7 @@ class HttpClient:
         try:
             return await self._response(server, opened)
         finally:
-            # both read the client's connection: the next request is read once this one's body is not
+            # the next request is read only once this one's body is not: both come from the client's connection
             body.cancel()
             await asyncio.wait((body,))
             if not body.cancelled():
@@ -262,11 +262,11 @@ class HttpClient:
                     return
         except (h11.ProtocolError, OSError):
             pass
-        # not all of the request came, or could be sent: neither side waits for the rest
+        # a part of the request did not come or could not be sent, and neither side waits for the rest
         connection.close(reset=True)
 
     async def _response(self, server: h11.Connection, opened: Opened) -> bool:
-        """Hand the answer on; whether another request may follow."""
+        """Pass a server's answer on; whether another request may follow."""
         try:
             while not isinstance(event := await self._event(server, opened.connection), h11.ConnectionClosed):
                 if isinstance(event, h11.InformationalResponse) and event.status_code == _SWITCHING:
@@ -274,7 +274,7 @@ class HttpClient:
                     return False
                 await self._connection.send(self._http.send(_again(event)) or b"")
                 if isinstance(event, h11.EndOfMessage):
-                    # a quick server answers before the end of the request was looked at
+                    # a quick server answers before the end of the request was looked at: its body's task has a turn
                     await asyncio.sleep(0)
                     return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
             why = "it hung up"
@@ -282,12 +282,12 @@ class HttpClient:
             why = str(error)
         if self._http.our_state is h11.SEND_RESPONSE:
             raise Unreachable(f"the server gave no answer that is understood ({why})")
-        # half an answer went out: that it is not whole is told by the way it ends
+        # the client sees by the reset that its answer is not whole
         self._connection.close(reset=True)
         return False
 
     async def _switch(self, server: h11.Connection, opened: Opened, event: h11.InformationalResponse) -> None:
-        """From here on it is another protocol, both ways; h11 takes no such answer that was not asked for."""
+        """Pass on an answer that switches protocols, then bytes both ways; h11 refuses a switch nobody asked for."""
         headers = [*_end_to_end(event.headers), *_named(event.headers, b"upgrade")]
         await self._connection.send(
             self._http.send(h11.InformationalResponse(status_code=_SWITCHING, headers=headers)) or b""
@@ -295,12 +295,12 @@ class HttpClient:
         early, _ = server.trailing_data
         await self._connection.send(early)
         early, _ = self._http.trailing_data
-        # one may switch to TLS as well (RFC 2817)
+        # a client may switch to TLS as well (RFC 2817)
         await self._relay.both(self._connection, opened.connection, early, opened.named)
 
 
 def _upgrades(request: h11.Request) -> list[tuple[bytes, bytes]]:
-    """The headers that ask a server for another protocol, as a WebSocket does; none where the request is more."""
+    """The headers that ask a server for another protocol, as a WebSocket does; none where the request has a body."""
     names = {name for name, _ in request.headers}
     whole = request.method == b"GET" and request.http_version == b"1.1"
     if not whole or b"upgrade" not in _tokens(request.headers) or names & {b"content-length", b"transfer-encoding"}:
@@ -309,18 +309,18 @@ def _upgrades(request: h11.Request) -> list[tuple[bytes, bytes]]:
 
 
 def _named(headers: Any, name: bytes) -> list[tuple[bytes, bytes]]:
-    """The headers of that name, and one that says that they are of this connection."""
+    """The headers of that name, and one that says they are of this connection alone."""
     found = [(spelled, value) for spelled, value in headers.raw_items() if spelled.lower() == name]
     return [*found, (b"Connection", b"Upgrade")] if found else []
 
 
 def _tokens(headers: Any) -> set[bytes]:
-    """What the headers say of the connection they came over."""
+    """The options in the Connection headers."""
     return {token.strip().lower() for name, value in headers if name == b"connection" for token in value.split(b",")}
 
 
 def _again(event: h11.Event) -> h11.Event:
-    """A server's event as its client is told it."""
+    """A server's event as its client gets it."""
     if isinstance(event, h11.InformationalResponse):
         return h11.InformationalResponse(status_code=event.status_code, headers=_end_to_end(event.headers))
     if isinstance(event, h11.Response):
@@ -330,7 +330,7 @@ def _again(event: h11.Event) -> h11.Event:
 
 
 def _end_to_end(headers: Any, *without: bytes) -> list[tuple[bytes, bytes]]:
-    """Headers but for those that are about the connection they came over, which names further ones itself."""
+    """The headers that go on to the next connection, without those about this one, which names further ones itself."""
     dropped = (_tokens(headers) - {b"transfer-encoding", b"content-length"}).union(_HOP_BY_HOP, without)
-    # as they were spelled: some servers are particular
+    # spelling is kept: some servers are particular about it
     return [(name, value) for name, value in headers.raw_items() if name.lower() not in dropped]

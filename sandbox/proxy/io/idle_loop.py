@@ -14,7 +14,7 @@ class _IdleSelector(selectors.DefaultSelector):
     """A selector that tells when its loop would have to wait.
 
     Args:
-        stop: called then, once it was asked for by `turns`.
+        stop: called when the loop would have to wait, or when `turns` are used up.
 
     Attributes:
         turns: how often the loop may still look for events before it is stopped; negative for any number.

@@ -25,7 +25,7 @@ def own_addresses() -> frozenset[str]:
     """Every address of this machine's interfaces, on Linux of this namespace's, in canonical form.
 
     Raises:
-        OSError: the kernel does not tell.
+        OSError: the kernel does not answer.
     """
     if not hasattr(socket, "AF_NETLINK"):
         from sandbox.proxy.io import getifaddrs
@@ -49,10 +49,10 @@ def own_addresses() -> frozenset[str]:
 
 
 def add_loopback_address(address: str, prefix: int) -> None:
-    """Give `lo` one more address.
+    """Add an address to `lo`.
 
     Raises:
-        OSError: it cannot have it.
+        OSError: the kernel refuses it.
     """
     family, packed = _packed(address)
     head = _ADDRESS_HEAD.pack(family, prefix, 0, _HOST_SCOPE, _LOOPBACK)
@@ -61,10 +61,10 @@ def add_loopback_address(address: str, prefix: int) -> None:
 
 
 def add_local_route(network: str, prefix: int) -> None:
-    """Have every address of a network lead to this namespace itself.
+    """Make every address of a network lead to this namespace itself.
 
     Raises:
-        OSError: it cannot be.
+        OSError: the kernel refuses it.
     """
     family, packed = _packed(network)
     head = _ROUTE_HEAD.pack(family, prefix, 0, 0, _LOCAL_TABLE, _KERNEL, _HOST_SCOPE, _LOCAL_TYPE, 0)

@@ -1,4 +1,4 @@
-"""EFFECT: where the libraries of a proxy lie, h11 and dnspython: its process has no site-packages of its own."""
+"""EFFECT: the directory of h11 and dnspython, for the proxy's process, which has no site-packages of its own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def directory() -> str:
-    """The absolute directory a proxy imports its libraries from, empty where they are not installed together.
+    """The absolute directory that a proxy imports its libraries from, empty where they are not installed together.
 
-    Beside this package, else where packages are installed, else wherever this process would find it; never where
-    it was merely started, which may be a workspace.
+    It is looked for beside this package, then where packages are installed, then wherever this process would find it;
+    never in the current directory, which may be a workspace.
     """
     own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     places = [place for place in sys.path if os.path.isabs(place) and not _is_here(place)]
@@ -25,7 +25,7 @@ def directory() -> str:
 
 
 def protected() -> tuple[str, ...]:
-    """What no task may write: a proxy executes it."""
+    """The paths that no task may write, since a proxy executes what is there."""
     place = directory()
     return tuple(os.path.join(place, name) for name in _LIBRARIES) if place else ()
 

@@ -1,4 +1,4 @@
-"""EFFECT: loopback ports both ways: the task's own servers on the host, the host's servers in the task's network."""
+"""EFFECT: loopback ports in both directions: a task's servers on the host, and the host's in the task's network."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class LoopbackPorts:
-    """Leads a connection across.
+    """The relay of connections between the two loopbacks.
 
     Args:
-        inside: a new stream socket of a family in the task's network.
+        inside: makes a stream socket of a family in the task's network.
     """
 
     def __init__(self, relay: ByteRelay, inside: Callable[[int], socket.socket]) -> None:
@@ -26,18 +26,18 @@ class LoopbackPorts:
         self._inside = inside
 
     async def inward(self, connection: Connection, port: int) -> None:
-        """From the host to the task's own server."""
+        """Relay a connection from the host to the task's own server."""
         await self._lead(connection, port, self._inside)
 
     async def outward(self, connection: Connection, port: int) -> None:
-        """From the task to the host's server."""
+        """Relay a connection from the task to the host's server."""
         await self._lead(connection, port, lambda family: socket.socket(family, socket.SOCK_STREAM))
 
     async def _lead(self, connection: Connection, port: int, new: Callable[[int], socket.socket]) -> None:
         try:
             other = await self._dial(new(socket.AF_INET), (LOOPBACK, port))
         except OSError:
-            # a server may listen on ::1 alone: what is called localhost is that first on some machines
+            # a server of "localhost" may listen on ::1 alone, which is its first address on some machines
             other = await self._dial(new(socket.AF_INET6), (LOOPBACK6, port))
         with other:
             await self._relay.both(connection, other)

@@ -1,4 +1,4 @@
-"""EFFECT: the task's own ports on the host, opened before anything of it starts; no proxy is needed for that."""
+"""EFFECT: the task's own ports on the host, opened before the task starts, and before it has a proxy."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from sandbox.proxy.policy.service_addresses import DNS_PORT, HTTP_PORT, LOOPBACK
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Where the proxy itself listens in every task's network: neither the task nor the host has these there.
+#: The proxy's own ports in every task's network, which neither the task nor the host has there.
 RESERVED = (HTTP_PORT, SOCKS_PORT, DNS_PORT)
 
 _BACKLOG = 1024
 
 
 def publish(ports: Iterable[int]) -> list[socket.socket]:
-    """Listeners on the host's 127.0.0.1, where the task's servers are reached.
+    """Listeners on the host's 127.0.0.1, through which the task's servers are reached.
 
     Raises:
-        NotStarted: one is held, or not for this user; none is left open.
+        NotStarted: a port is in use, or not allowed to this user; no listener is left open.
     """
     opened: list[socket.socket] = []
     try:
@@ -39,7 +39,7 @@ def publish(ports: Iterable[int]) -> list[socket.socket]:
 def _published(port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     try:
-        # connections of the run before may still linger
+        # connections of an earlier run may linger in TIME_WAIT (tcp(7))
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((LOOPBACK, port))
         listener.listen(_BACKLOG)
@@ -58,10 +58,10 @@ def _published(port: int) -> socket.socket:
 
 
 def refuse_reserved(port: int, field: str) -> None:
-    """Refuse a port that the proxy itself has.
+    """Refuse a port that is the proxy's own.
 
     Raises:
-        NotStarted: it is one.
+        NotStarted: the port is the proxy's own.
     """
     if port in RESERVED:
         raise NotStarted(

@@ -1,1 +1,1 @@
-"""What a task's proxy lets through. Pure."""
+"""The rules by which a task's proxy refuses and allows. Pure."""

@@ -1,4 +1,4 @@
-"""Addresses a name must not lead to: this machine's own, and those that mean something else on every network."""
+"""Addresses that no name may lead to: this machine's own, and those that mean another machine on each network. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# where clouds answer their machines with credentials
+# addresses at which clouds give their machines credentials
 _METADATA = frozenset(
     map(ip_address, ("169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254"))
 )
@@ -19,10 +19,10 @@ _BROADCAST = IPv4Address("255.255.255.255")
 
 
 def kind(address: str, own: frozenset[str]) -> str:
-    """What is wrong with an address, as a noun with its article; empty for an ordinary one.
+    """The reason against an address, as a noun with its article; empty for an ordinary address.
 
     Args:
-        address: IPv4 or IPv6, with no zone.
+        address: IPv4 or IPv6, without a zone.
         own: the addresses of this machine's interfaces, in canonical form.
     """
     parsed = ip_address(address)
@@ -52,7 +52,7 @@ def _kind(address: IPv4Address | IPv6Address, own: frozenset[str]) -> str:
 
 
 def _embedded(address: IPv6Address) -> Iterator[IPv4Address]:
-    """Every IPv4 address a translator or a tunnel could take an IPv6 one for."""
+    """Every IPv4 address that a translator or a tunnel could take an IPv6 address for."""
     number = int(address)
     if address.ipv4_mapped is not None:
         yield address.ipv4_mapped

@@ -1,4 +1,4 @@
-"""What a task's lookups are answered: names it may reach by stand-ins, others by a refusal; nothing is forwarded."""
+"""Answers to a task's DNS queries: stand-ins for names it may reach, refusals for others; none is forwarded. Pure."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _LOOPBACK = {dns_messages.A: "127.0.0.1", dns_messages.AAAA: "::1"}
 
 
 class DnsAnswers:
-    """Answers one task's queries.
+    """The answerer of one task's queries.
 
     Args:
-        listen: called with a name's new addresses before the task learns of them; whether the IPv6 one works.
-        own_name: what this machine calls itself, which is the task's own loopback.
+        listen: called with a name and its new addresses before the task learns of them; true where IPv6 works.
+        own_name: this machine's own name, which means the task's own loopback.
         report: called with a refused name and the reason.
     """
 
@@ -44,7 +44,7 @@ class DnsAnswers:
         self._six: dict[str, bool] = {}
 
     def answer(self, message: bytes) -> bytes | None:
-        """The answer to a message, `None` where there is none to give."""
+        """The answer to a message, `None` where no answer is possible."""
         try:
             query = dns_messages.parse(message)
         except dns_messages.MalformedQuery:
@@ -69,7 +69,7 @@ class DnsAnswers:
         reason = self._rules.lookup_refusal(host)
         if reason:
             self._report(host_patterns.spelled(host, 0).removesuffix(":0"), reason)
-            # of all the answers the one after which programs ask nobody again
+            # NXDOMAIN is the one answer after which programs ask no other server
             return dns_messages.reply(query, dns_messages.NXDOMAIN)
         try:
             four, six, fresh = self._names.give(host)
@@ -84,7 +84,7 @@ class DnsAnswers:
         return dns_messages.reply(query, dns_messages.NOERROR, _known(addresses, query.kind))
 
     def _reversed(self, query: dns_messages.Query, asked: str) -> bytes:
-        """The name of a stand-in; others' are nobody's dial, and not told."""
+        """The answer to a reverse lookup: a stand-in's name. Other addresses have no name, and are not reported."""
         labels = asked.removesuffix(_REVERSE[0]).split(".")
         name = self._names.host(".".join(reversed(labels)))
         if (

@@ -1,17 +1,17 @@
-"""What one task's proxy lets through, as a value: made from the config, carried to the warden."""
+"""The policy of one task's proxy, as a value that is made from the config and carried to the warden. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-#: Why a host was refused, as reports tell it: an entry of `allow.network` cures the first alone.
+#: Reasons for a refusal, as reports tell them; only the first is cured by an entry of `allow.network`.
 NOT_ALLOWED = "not on the allow list"
 DENIED = "on the deny list"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upstream:
-    """Proxies the host itself goes through; empty strings where there is none.
+    """The proxies that the host itself goes through; empty strings where there is none.
 
     Attributes:
         http: for plain HTTP, from the host's `HTTP_PROXY`; `https`: for tunnels, from its `HTTPS_PROXY`.
@@ -28,12 +28,12 @@ class Policy:
     """The network and the sockets of one task.
 
     Attributes:
-        allow: host patterns in canonical form; `network = true` is the run's union here, already spelled out.
+        allow: host patterns in canonical form; for `network = true` those of all tasks of the run.
         deny: host patterns in canonical form, judged before `allow`.
         host_ports: the host's loopback TCP ports the task dials directly.
-        published: TCP ports of the task's own servers, open on the host's 127.0.0.1.
+        published: TCP ports of the task's own servers that are open on the host's 127.0.0.1.
         unix_sockets: `True` (any path), or canonical paths of host sockets.
-        own_sockets: directories and files in which sockets are the task's own: its temporary directory, write grants.
+        own_sockets: directories and files whose sockets are the task's own: its temporary directory, its write grants.
         upstream: the host's own proxies.
     """
 
@@ -47,7 +47,7 @@ class Policy:
 
 
 class HostRefused(Exception):
-    """The task may not reach it; `reason` says why, `asked` is what is reported."""
+    """A target that the task may not reach; `asked` is what is reported, `reason` says why."""
 
     def __init__(self, asked: str, reason: str) -> None:
         super().__init__(f"{asked}: {reason}")

@@ -1,4 +1,4 @@
-"""From what a task was granted to what its proxy lets through; pure."""
+"""The policy of a task's proxy, from what the task's config grants. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sandbox.base.host_patterns import Pattern
     from sandbox.contract.config import ResolvedSandboxConfig
 
-#: The hosts whose ports a task dials directly, and before which no proxy stands.
+#: The hosts whose ports a task dials directly, without its proxy.
 LOOPBACK = host_patterns.LOOPBACK
 
 _PROXY = re.compile(r"(?:http://)?(?:[^/@\s]+@)?(?:\[[0-9A-Fa-f:.]+\]|[^/@:\s\[\]]+)(?::[0-9]+)?/*\Z")
@@ -33,14 +33,14 @@ def policy(
     """The network and the sockets of one task.
 
     Args:
-        config: its grants.
-        temp: its own temporary directory, empty when it has none yet.
+        config: the task's grants.
+        temp: the task's temporary directory, empty while it has none.
         declared: the configs of the run's tasks, whose lists `network = true` reaches.
         host: this process's environment, which names the host's own proxies.
 
     Raises:
         PatternRefused: an entry is no host pattern.
-        NotStarted: the host goes through a proxy of a kind that is not spoken.
+        NotStarted: the host goes through a proxy of a kind other than HTTP.
     """
     allow = union(declared) if config.network is True else canonical(config.network or (), allow=True)
     return Policy(
@@ -50,22 +50,22 @@ def policy(
         published=published(config),
         unix_sockets=config.unix_sockets or (),
         own_sockets=own_sockets(config, temp),
-        # a task that reaches nothing goes through no proxy, of whatever kind
+        # a task that reaches nothing needs no proxy of the host's, of whatever kind
         upstream=upstream(host or {}) if allow else Upstream(),
     )
 
 
 def canonical(entries: Iterable[str], *, allow: bool) -> tuple[str, ...]:
-    """Host patterns in the one form they are compared in, each once.
+    """Host patterns in the one form in which they are compared, each once.
 
     Raises:
-        PatternRefused: an entry is none.
+        PatternRefused: an entry is no host pattern.
     """
     return tuple(dict.fromkeys(str(check_pattern(entry, allow=allow)) for entry in entries))
 
 
 def union(configs: Iterable[ResolvedSandboxConfig]) -> tuple[str, ...]:
-    """What the tasks of a run list, each host once: what `network = true` reaches.
+    """The host patterns that the tasks of a run list, each once; `network = true` reaches them.
 
     Raises:
         PatternRefused: an entry is no host pattern.
@@ -77,7 +77,7 @@ def union(configs: Iterable[ResolvedSandboxConfig]) -> tuple[str, ...]:
 
 
 def host_ports(config: ResolvedSandboxConfig) -> tuple[int, ...]:
-    """The host's loopback ports a task dials directly: those it lists, but for its own and those it denies."""
+    """The host's loopback ports that a task dials directly: those it lists, without its own and those it denies."""
     if config.network is None or config.network is True:
         return ()
     listed = dict.fromkeys(
@@ -100,24 +100,24 @@ def is_loopback(pattern: Pattern) -> bool:
 
 
 def published(config: ResolvedSandboxConfig) -> tuple[int, ...]:
-    """The ports of the task's own servers that the host reaches; `true` publishes none."""
+    """The ports of the task's own servers that the host reaches; `localBinding = true` publishes none."""
     return tuple(dict.fromkeys(config.local_binding)) if isinstance(config.local_binding, tuple) else ()
 
 
 def own_sockets(config: ResolvedSandboxConfig, temp: str) -> tuple[str, ...]:
-    """Where sockets are the task's own work: its temporary directory and what it may write by literal path.
+    """The places whose sockets are the task's own: its temporary directory, and what it may write by literal path.
 
-    A pattern is left out: beside what the task made in such a directory there may be sockets of the host's.
+    A pattern is left out: its directory may hold sockets of the host's beside what the task made.
     """
     granted = (globs.unescape(g).rstrip("/") for g in config.allow_write if not globs.has_wildcard(g))
     return tuple(path for path in dict.fromkeys((temp, *granted)) if path)
 
 
 def upstream(host: Mapping[str, str]) -> Upstream:
-    """The proxies the host itself goes through.
+    """The proxies that the host itself goes through.
 
-    The lowercase variable wins, an empty one means no proxy, and `ALL_PROXY` stands in for what is not set. Where
-    `REQUEST_METHOD` is set this is a CGI program, whose `HTTP_PROXY` is a header of its client's.
+    The lowercase variable wins, an empty one means no proxy, and `ALL_PROXY` stands in for one that is not set. In a
+    CGI program, which has `REQUEST_METHOD`, `HTTP_PROXY` is a client's header and does not count (CVE-2016-5385).
 
     Raises:
         NotStarted: a proxy is of another kind than HTTP.

@@ -1,4 +1,4 @@
-"""Where a task finds its proxy: the same for every task, as each has a network of its own."""
+"""The addresses at which a task finds its proxy, the same for every task, since each has a network of its own. Pure."""
 
 from __future__ import annotations
 

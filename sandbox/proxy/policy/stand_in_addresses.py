@@ -1,11 +1,11 @@
-"""Stand-in addresses: one for each name a task looked up, so that the address dialled tells the name."""
+"""Stand-in addresses, one for each name that a task looked up: a connection to one tells the name. Pure."""
 
 from __future__ import annotations
 
-#: Names of one task that have an address of their own; each costs the proxy a few listeners.
+#: The most names of one task that have a stand-in; each costs the proxy a few listeners.
 NAMES_LIMIT = 1000
 
-#: Addresses of nobody, before the stand-ins' own; the second's range is the task's own network's alone.
+#: The addresses before the first stand-ins, which are nobody's. FIRST6's range exists in the task's network alone.
 FIRST4 = "127.64.0.0"
 FIRST6 = "fd76:7863:6f6e:64::"
 
@@ -13,11 +13,11 @@ _FIRST = (127 << 24) + (64 << 16)
 
 
 class NoAddressLeft(Exception):
-    """More names were looked up than have addresses."""
+    """A lookup of more names than there are stand-ins for."""
 
 
 class StandInAddresses:
-    """Which name each stand-in address is for, and the other way round."""
+    """The name of each stand-in address, and the stand-ins of each name."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -27,7 +27,7 @@ class StandInAddresses:
         """The IPv4 and the IPv6 address of a name, and whether they are new.
 
         Raises:
-            Full: there are no more.
+            NoAddressLeft: every stand-in is taken.
         """
         number = self._numbers.get(host)
         fresh = number is None
@@ -45,7 +45,7 @@ class StandInAddresses:
 
 
 def _four(number: int) -> str:
-    # from 127.64.0.1; no name ends in .0 or .255, which some programs take for networks
+    # stand-ins start at 127.64.0.1 and leave out .0 and .255, which some programs take for networks
     high, low = divmod(number - 1, 254)
     value = _FIRST + (high << 8) + low + 1
     return ".".join(str(value >> shift & 255) for shift in (24, 16, 8, 0))

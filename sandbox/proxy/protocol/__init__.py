@@ -1,1 +1,1 @@
-"""What bytes mean to a task's proxy: code that holds no socket. Pure."""
+"""The protocols of a task's proxy, as code that is fed bytes and holds no socket. Pure."""

@@ -1,7 +1,7 @@
-"""A CONNECT as nearly every client writes it, read without h11.
+"""A CONNECT as nearly every client writes it, read without h11. Pure.
 
-What is not exactly of that shape is no such request here: it is h11's to understand or to refuse. What is, h11 reads
-and answers the same, which the tests hold.
+A request of any other shape is left to h11. A request of this shape h11 reads and answers in the same way, which the
+tests hold.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-# names alone that change neither where the head ends nor what may follow it
+# headers that change neither where the head ends nor what may follow it
 _HEAD = re.compile(
     rb"CONNECT ([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5}) HTTP/1\.([01])\r\n"
     rb"((?:(?i:host|user-agent|proxy-connection|accept): [!-~][ -~]*\r\n)*)\r\n"
@@ -23,7 +23,7 @@ _ANSWERS = (
 
 
 class Connect(NamedTuple):
-    """Where to; what a client is told once it is connected; how long the head is, after which all is the tunnel's."""
+    """A request: its target, the answer once connected, and the size of its head, behind which the tunnel begins."""
 
     host: str
     port: int
@@ -32,7 +32,7 @@ class Connect(NamedTuple):
 
 
 def read(data: bytes) -> Connect | None:
-    """The request that `data` begins with, `None` where it is not whole or of another shape."""
+    """The request that `data` begins with, `None` where it is not whole or has another shape."""
     match = _HEAD.match(data, 0, _HEAD_LIMIT)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""The few DNS messages a proxy speaks: one question in, one answer out, nothing forwarded; through dnspython."""
+"""The DNS messages that a proxy speaks, through dnspython: one question in, one answer out. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ A, PTR, AAAA = int(rdatatype.A), int(rdatatype.PTR), int(rdatatype.AAAA)
 NOERROR, FORMERR, SERVFAIL = int(rcode.NOERROR), int(rcode.FORMERR), int(rcode.SERVFAIL)
 NXDOMAIN, NOTIMP = int(rcode.NXDOMAIN), int(rcode.NOTIMP)
 
-#: Seconds an answer may be kept; a name keeps its address as long as the task lives.
+#: Seconds that an answer may be kept; a name keeps its address as long as the task lives.
 TTL = 600
 
 _HEADER_SIZE = 12
@@ -22,7 +22,7 @@ _IS_ANSWER = 0x80
 
 
 class MalformedQuery(ValueError):
-    """No answer to it is possible."""
+    """A message that no answer is possible to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class Query:
     """A question.
 
     Attributes:
-        message: as dnspython reads it, without what is wrong with it.
-        name: as asked, without the dot at the end; empty for the root.
+        message: the question as dnspython reads it, without the parts that are malformed.
+        name: the name asked for, without the dot at the end; empty for the root.
         kind: the type of record asked for, 0 when there is no single question.
-        code: what is wrong with it already, `NOERROR` when nothing is.
+        code: the error that the question already has, `NOERROR` where it has none.
     """
 
     message: Message
@@ -43,15 +43,15 @@ class Query:
 
     @property
     def id(self) -> int:
-        """What the answer has to carry."""
+        """The number that the answer has to carry."""
         return self.message.id
 
 
 def parse(raw: bytes) -> Query:
-    """What is asked.
+    """The question in a message.
 
     Raises:
-        Malformed: it is too short, or itself an answer.
+        MalformedQuery: the message is too short, or itself an answer.
     """
     if len(raw) < _HEADER_SIZE:
         raise MalformedQuery("shorter than a header")
@@ -65,7 +65,7 @@ def parse(raw: bytes) -> Query:
         read = message.from_wire(raw, question_only=True)
         (asked,) = read.question
         text = _text(asked.name)
-    except Exception:  # noqa: BLE001  whatever it is, its sender is a hostile task, and is told so
+    except Exception:  # noqa: BLE001  the sender may be hostile, and is told in any case
         return Query(bare, "", 0, FORMERR)
     return Query(read, text, int(asked.rdtype), NOERROR if asked.rdclass == rdataclass.IN else NOTIMP)
 
@@ -73,13 +73,13 @@ def parse(raw: bytes) -> Query:
 def _text(asked: name.Name) -> str:
     labels = [label for label in asked.labels if label]
     if any(b"." in label for label in labels):
-        # a dot within a label would make another name of it
+        # a dot inside a label would make another name of it
         raise MalformedQuery("not a name")
     return b".".join(labels).decode("ascii")
 
 
 def reply(query: Query, code: int, answers: tuple[str, ...] = ()) -> bytes:
-    """An answer; `answers` are records of the kind that was asked for, as text: addresses, or a name for `PTR`."""
+    """An answer whose records are of the kind that was asked for, as text: addresses, or a name for `PTR`."""
     answer = message.make_response(query.message, recursion_available=True)
     answer.flags |= flags.AA
     answer.set_rcode(rcode.Rcode(code))

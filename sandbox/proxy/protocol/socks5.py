@@ -1,4 +1,4 @@
-"""SOCKS version 5 (RFC 1928) as code fed bytes; who the client says it is matters where a password is asked for."""
+"""SOCKS version 5 (RFC 1928), as code that is fed bytes; a password counts where one is asked for. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _IPV4, _NAME, _IPV6 = 1, 3, 4
 
 
 class MalformedSocks(ValueError):
-    """It is not SOCKS 5; `reply` is what the client is told, empty for nothing."""
+    """Bytes that are not SOCKS 5; `reply` is the answer to the client, empty for none."""
 
     def __init__(self, reason: str, reply: bytes = b"") -> None:
         super().__init__(reason)
@@ -25,22 +25,22 @@ class MalformedSocks(ValueError):
 
 
 class SocksTarget(NamedTuple):
-    """What a client wants to be connected to."""
+    """The host and the port that a client wants to be connected to."""
 
     host: str
     port: int
 
 
 def answer(code: int) -> bytes:
-    """The reply to a request; the address in it is nobody's."""
+    """The reply to a request; the address in it means nothing."""
     return bytes((_VERSION, code, 0, _IPV4)) + bytes(6)
 
 
 class Handshake:
-    """The bytes before a connection, however they are cut.
+    """The exchange before a connection, however its bytes are cut.
 
     Args:
-        password: without which nobody is served (RFC 1929); empty where anybody is.
+        password: asked of every client (RFC 1929); empty where none is asked for.
     """
 
     def __init__(self, password: str = "") -> None:
@@ -49,10 +49,10 @@ class Handshake:
         self._expect: Callable[[], bytes | SocksTarget | None] = self._greeting
 
     def feed(self, data: bytes) -> tuple[bytes, SocksTarget | None, bytes]:
-        """More bytes: what to send back, the target once it is known, and what came after it.
+        """Take more bytes; the reply to send, the target once it is known, and the bytes behind it.
 
         Raises:
-            Malformed: and nothing more is to be fed.
+            MalformedSocks: the bytes are no SOCKS 5, and no more may be fed.
         """
         self._buffer += data
         reply = b""
@@ -122,6 +122,6 @@ class Handshake:
             raise MalformedSocks("another command", answer(UNSUPPORTED))
         address, port = taken[4:-2], int.from_bytes(taken[-2:], "big")
         if taken[3] == _NAME:
-            # what is no ASCII is no host either, and is refused as one
+            # a name that is no ASCII is no host, and is refused as one
             return SocksTarget(address[1:].decode("utf-8", "replace"), port)
         return SocksTarget(str(ip_address(address)), port)

@@ -1,4 +1,4 @@
-"""What a TLS client calls its server in its first message (RFC 8446, 6066), which is not encrypted yet; bytes alone."""
+"""The server's name in a TLS client's first message (RFC 8446, 4; RFC 6066, 3), which is not encrypted. Pure."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import NamedTuple
 
 _CHANGE, _DATA = 20, 23
 _ALERT, _RECORD, _CLIENT_HELLO = 21, 22, 1
-# there is no TLS but of version 3, and servers (Go's) take any below this for it in what they hear first
+# every TLS version is 3.x; servers (Go's) take any major version below this for TLS in the first record
 _MAJORS = 16
-# an alert that ends nothing, which some servers pass over
+# a warning alert ends nothing, and some servers pass over it
 _WARNING = b"\0\2\1"
 _SERVER_NAME, _HOST_NAME, _EARLY_DATA = 0, 0, 42
 _RECORD_LIMIT = (1 << 14) + 256
-#: The longest first message that is read; with post-quantum keys one has about two thousand bytes, and OpenSSL's
-#: servers take twice 65,536.
+#: The most bytes of a first message; with post-quantum keys one has about 2,000, and OpenSSL's servers take at most
+#: 131,072.
 LIMIT = 1 << 18
-# where the first record says of which kind its message is
+# the offset of the message's kind in the first record
 _KIND = 5
 
 
 class MalformedHello(ValueError):
-    """It begins as TLS does, and cannot be read."""
+    """Bytes that begin as TLS does, and cannot be read."""
 
 
 class _NoMessage(MalformedHello):
-    """It is broken off by a record of another kind, or longer than any."""
+    """A first message that another record interrupts, or that is longer than any."""
 
     def __init__(self, why: str, kind: int = -1) -> None:
         super().__init__(why)
@@ -32,12 +32,12 @@ class _NoMessage(MalformedHello):
 
 
 class Greeting(NamedTuple):
-    """What a client said first.
+    """The first message of a client.
 
     Attributes:
-        name: what it calls its server, empty where it is no TLS or tells none.
-        size: how many bytes that took, 0 where it is no TLS.
-        early: whether it says more at once, which is encrypted and which its server may pass over.
+        name: the name it calls its server, empty where it tells none or is no TLS.
+        size: the bytes of the message, 0 where it is no TLS.
+        early: whether encrypted early data follows at once, which the server may pass over.
     """
 
     name: str
@@ -52,18 +52,18 @@ def server_name(data: bytes) -> str | None:
 
 
 def again(data: bytes, *, early: bool) -> tuple[int, str | None]:
-    """What comes after a greeting: a server may have its client greet once more, and go by that.
+    """The bytes after a greeting: a server may have its client greet once more, and go by that name.
 
     Args:
-        data: from the end of a record.
-        early: of the greeting.
+        data: the bytes from the end of a record on.
+        early: whether the first greeting announced early data.
 
     Returns:
-        How many bytes may be passed on, and the name in the second greeting: empty when there is none, or it tells
-        none; `None` when more bytes are needed to say.
+        The bytes that may be passed on, and the name in the second greeting: empty where there is none or it tells
+        none; `None` where more bytes are needed.
 
     Raises:
-        Malformed: see `read`.
+        MalformedHello: see `read`.
     """
     passed = frozenset((_CHANGE, _ALERT, _DATA) if early else (_CHANGE, _ALERT))
     at = 0
@@ -86,10 +86,10 @@ def again(data: bytes, *, early: bool) -> tuple[int, str | None]:
 
 
 def read(data: bytes) -> Greeting | None:
-    """The message that `data` begins with; `None` when more bytes are needed to say.
+    """The message that `data` begins with; `None` where more bytes are needed.
 
     Raises:
-        Malformed: it is TLS, and what the server is called cannot be told for certain.
+        MalformedHello: it is TLS, and the name of the server cannot be told for certain.
     """
     if data[:1] and data[0] not in {_ALERT, _RECORD}:
         return Greeting("")
@@ -110,7 +110,7 @@ def read(data: bytes) -> Greeting | None:
 
 
 def _message(data: bytes) -> tuple[bytes, int] | None:
-    """The first message, however many records it comes in, and where they end; `None` while some of it is missing."""
+    """The first message, however many records hold it, and where they end; `None` while a part is missing."""
     found, at = bytearray(), 0
     while True:
         if len(found) >= 4:  # noqa: PLR2004  kind and length
@@ -162,7 +162,7 @@ def _greeting(reader: _Reader, size: int) -> Greeting:
 
 
 class _Reader:
-    """Bytes from their start; whatever is shorter than it says is malformed."""
+    """A reader of bytes from their start; a field shorter than it says is malformed."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -182,5 +182,5 @@ class _Reader:
         return int.from_bytes(self.take(size), "big")
 
     def vector(self, size: int) -> bytes:
-        """What follows its own length in `size` bytes."""
+        """The bytes of a field that follows its own length in `size` bytes."""
         return self.take(self.number(size))
