@@ -1,7 +1,7 @@
-"""The tree the mask serves: the absolute namespace, with nothing in it but what a plan places.
+"""The tree that the mask serves: absolute paths, with nothing in them but what a plan places. Pure.
 
-Pure: a request in, a reply out. The tree never changes, so a name keeps its node and its type for as
-long as the mask is mounted. One file system serves every cover; a subtree of it is bound where each is.
+A request goes in and a reply comes out. The tree never changes, so a name keeps its node and its type as long as the
+mask is mounted. One file system serves every cover, and a part of it is bound where each cover is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ENOENT, EACCES, EINVAL, EROFS, ENOSYS = 2, 13, 22, 30, 38
 
-#: How long the kernel may remember what never changes, in seconds.
+#: Seconds for which the kernel may remember what never changes.
 REMEMBER = 3600
 MAX_WRITE = 1 << 20
 
@@ -33,13 +33,13 @@ _WANT = (
 _OPEN_FOR_WRITING = 0o3 | 0o1000
 _ACCESS_WRITE = 2
 
-_DIRECTORY = stat.S_IFDIR | 0o777  # the kernel asks about each name rather than decide from the mode
+_DIRECTORY = stat.S_IFDIR | 0o777  # no name is refused by the mode, so the kernel asks about each
 _EMPTY = stat.S_IFDIR | 0o555
 _FILE = stat.S_IFREG | 0o444
 _SEALED = stat.S_IFREG
 _LINK = stat.S_IFLNK | 0o777
 
-#: Operations that would change a name in a directory, and those that would change the node itself.
+#: Operations that would change a name in a directory; below, operations that would change the node itself.
 _NAME_WRITES = frozenset(
     {Op.MKNOD, Op.MKDIR, Op.UNLINK, Op.RMDIR, Op.SYMLINK, Op.LINK, Op.CREATE, Op.RENAME, Op.RENAME2}
 )
@@ -49,11 +49,11 @@ _NODE_WRITES = frozenset(
 
 
 class SeenRequest(NamedTuple):
-    """A request somebody should know of, with its reply ready.
+    """A request that the recorder must learn of before it is answered, with its reply.
 
     Attributes:
-        path: the absolute path: the hidden name of a LOOKUP, else what would have been changed.
-        op: `Op.LOOKUP` for a look at a hidden name, else the refused operation.
+        path: the absolute path: the hidden name of a LOOKUP, else the name that would have been changed.
+        op: `Op.LOOKUP` for a lookup of a hidden name, else the refused operation.
     """
 
     path: str
@@ -65,12 +65,12 @@ class MaskTree:
     """Directories, mount points, links and sealed files, by absolute path and by node.
 
     Args:
-        operations: a plan's; those that place nothing are passed over.
-        remember_missing: whether the kernel may remember that the host's path is hidden. Where a
-            look must be seen every time, it may not.
+        operations: those of a plan; the ones that place nothing are passed over.
+        remember_missing: whether the kernel may remember that a path is hidden. Where each lookup must be seen, it may
+            not.
 
     Raises:
-        ValueError: an operation lies below one that makes a file or a link, or at a name served from the host or below.
+        ValueError: an operation lies below a placed file or link, or at or below a name served from the host.
     """
 
     def __init__(self, operations: Iterable[Operation], *, remember_missing: Callable[[str], bool]) -> None:
@@ -119,7 +119,7 @@ class MaskTree:
             parent = fuse_protocol.ROOT
             for part in filter(None, above.split("/")):
                 parent = self._step(parent, part)
-            # of a thousand files granted in one directory only the first walks there
+            # files granted in one directory may be thousands, and only the first walks there
             self._known[above] = parent
         node = self._step(parent, name) if name else parent
         if self._children[node] and not stat.S_ISDIR(mode):
@@ -142,31 +142,31 @@ class MaskTree:
         return child
 
     def node(self, path: str) -> int | None:
-        """The node of an absolute path, `None` when nothing is there."""
+        """The node of an absolute path, `None` where nothing is placed."""
         node: int | None = fuse_protocol.ROOT
         for name in filter(None, path.split("/")):
             node = self._children[node].get(name) if node is not None else None
         return node
 
     def path(self, node: int) -> str | None:
-        """The absolute path of a node, `None` for a number never given out."""
+        """The absolute path of a node, `None` for a number that was never given out."""
         return self._paths[node] if 0 < node < len(self._paths) else None
 
     def directories(self) -> dict[int, str]:
-        """The directories that hold only what is placed in them, by node."""
+        """The paths, by node, of the directories that hold only placed names."""
         return {node: self._paths[node] for node in range(1, len(self._paths)) if self._modes[node] == _DIRECTORY}
 
     def child(self, node: int, name: str) -> int | None:
-        """The node of a name placed in the directory `node`."""
+        """The node of a name placed in the directory `node`, `None` where nothing is."""
         return self._children[node].get(name)
 
     def answer(self, request: FuseRequest, *, now: int, owner: tuple[int, int]) -> bytes | SeenRequest | None:
         """The reply to a request; `None` where the kernel expects none.
 
         Args:
-            request: as `fuse.parse` gives it.
-            now: nanoseconds since the epoch, for the times of everything here.
-            owner: uid and gid of everything here, as the mask's own user namespace numbers them.
+            request: a request as `fuse_protocol.parse` returns it.
+            now: nanoseconds since the epoch, the times of every node.
+            owner: uid and gid of every node, as the mask's user namespace numbers them.
         """
         op, unique, node = request.op, request.unique, request.node
         if op in fuse_protocol.SILENT:
@@ -202,7 +202,7 @@ class MaskTree:
         return fuse_protocol.entry_out(node, self._attr(node, now, owner), entry_valid=REMEMBER, attr_valid=REMEMBER)
 
     def _listed(self, request: FuseRequest, now: int, owner: tuple[int, int]) -> bytes:
-        """A part of a listing that spares the kernel a look at each name: a thousand places to mount are found so."""
+        """A part of a listing with attributes, by which the kernel learns a thousand names without a lookup of each."""
         _, offset, size = request.fields[:3]
         listing = self.listing(request.node)
         out: list[bytes] = []
@@ -221,7 +221,7 @@ class MaskTree:
         if op == Op.READDIRPLUS:
             return fuse_protocol.reply(unique, self._listed(request, now, owner))
         if op == Op.OPENDIR:
-            # the kernel then opens every directory without asking, and keeps what it reads there: nothing changes
+            # after ENOSYS the kernel opens directories by itself and caches what it reads (fs/fuse/dir.c, no_opendir)
             return (
                 fuse_protocol.error(unique, ENOSYS)
                 if self._still
@@ -271,7 +271,7 @@ class MaskTree:
         if stat.S_ISLNK(mode):
             target = os.fsencode(self._targets[node])
             return fuse_protocol.attr(node, mode, size=len(target), owner=owner, times=(now, now, now))
-        # all of a kind look alike but for their number
+        # nodes of a kind differ in their number alone
         alike = self._attributes.get((mode, now, owner))
         if alike is None:
             nlink = 2 if stat.S_ISDIR(mode) else 1
@@ -280,7 +280,7 @@ class MaskTree:
         return fuse_protocol.renumbered(alike, node)
 
     def listing(self, node: int) -> list[tuple[int, str, int]]:
-        """What is placed in a directory, `.` and `..` first: inode, name and kind as `fuse.dirents` takes them."""
+        """A directory's entries, `.` and `..` first: inode, name and kind, as `fuse_protocol.dirents` takes them."""
         listing = self._listings.get(node)
         if listing is None:
             parent = self.node(os.path.dirname(self._paths[node])) or fuse_protocol.ROOT

@@ -108,7 +108,7 @@ class Dialler:
         self._names = names
         self._report = report
         self._resolve = resolve
-        # the answers of both depend on their arguments alone
+        # answers depend on the arguments alone, so each is kept
         self._presented = functools.lru_cache(REMEMBERED)(host_patterns.presented)
         self._kind = functools.lru_cache(REMEMBERED)(address_guard.kind)
         self._learn_own = own

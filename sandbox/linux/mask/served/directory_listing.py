@@ -1,7 +1,7 @@
-"""EFFECT: directories as they are listed.
+"""EFFECT: handlers of requests that list a directory.
 
-A listing is taken when a directory is read from its start and stays until it is read from there again: a place in it
-means the same whatever is removed meanwhile.
+A listing is taken when a directory is read from its start, and kept until it is read from there again. An offset in it
+therefore means the same, whatever is removed meanwhile.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.linux.kernel import fuse_protocol
 from sandbox.linux.mask.served import inode_attributes
-from sandbox.linux.mask.served.inodes import LastSeenAt, magic
+from sandbox.linux.mask.served.inodes import LastSeenAt, magic_link
 from sandbox.linux.mask.served.name_lookup import entries
 from sandbox.linux.mask.served.open_files import OpenFile
 
@@ -25,12 +25,12 @@ _DIRECTORY = stat.S_IFDIR >> 12
 
 
 def opendir(context: HandlerContext, request: FuseRequest) -> bytes:
-    """OPENDIR."""
+    """Answer OPENDIR."""
     fd = -1
     if not context.names.mixed(request.node):
         node = context.node(request.node)
-        fd = os.open(magic(context.descriptor(node)), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        context.names.table.spared(fd)
+        fd = os.open(magic_link(context.descriptor(node)), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        context.names.table.admit(fd)
     return fuse_protocol.open_out(context.handles.add(OpenFile(fd, None)))
 
 
@@ -48,12 +48,12 @@ def _listing(context: HandlerContext, request: FuseRequest) -> list[Entry]:
 
 
 def readdir(context: HandlerContext, request: FuseRequest) -> bytes:
-    """READDIR."""
+    """Answer READDIR."""
     return fuse_protocol.dirents(_listing(context, request), request.fields[1], request.fields[2])
 
 
 def readdirplus(context: HandlerContext, request: FuseRequest) -> bytes:
-    """READDIRPLUS: below granted names each entry is looked up on the way."""
+    """Answer READDIRPLUS, which looks each entry up in directories that are the host's whole."""
     listing = _listing(context, request)
     offset, size = request.fields[1:3]
     out: list[bytes] = []
@@ -73,6 +73,6 @@ def readdirplus(context: HandlerContext, request: FuseRequest) -> bytes:
 def _known(context: HandlerContext, directory: int, name: str) -> bytes:
     try:
         node, found = context.names.table.enter(context.names.host(directory), name, LastSeenAt(directory, name))
-    except OSError:  # gone meanwhile, or no descriptor is left: it is looked up when it is asked for
+    except OSError:  # the name is gone, or no descriptor is left: a lookup follows
         return fuse_protocol.NO_ENTRY
     return inode_attributes.entry(context, node, found)

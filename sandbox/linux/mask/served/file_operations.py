@@ -1,6 +1,6 @@
-"""EFFECT: open files of the host: reading, writing and what else is done through a handle.
+"""EFFECT: handlers of requests on open files of the host.
 
-Every write goes straight through: another program's changes are then never lost under pages written back late.
+Each write goes to the host at once. Pages written back later would overwrite changes by other programs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import stat
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.linux.kernel import fuse_protocol, kernel_calls
-from sandbox.linux.mask.served.inodes import magic
+from sandbox.linux.mask.served.inodes import magic_link
 from sandbox.linux.mask.served.open_files import OpenFile
 
 if TYPE_CHECKING:
@@ -21,42 +21,42 @@ if TYPE_CHECKING:
     from sandbox.linux.mask.served.handler_context import HandlerContext
 
 _KEEP_CACHE = 2
-_FROM_CACHE = 1  # a write of pages, which may come through any handle
+_FROM_CACHE = 1  # FUSE_WRITE_CACHE: a write of cached pages, which may come through any handle
 _DATA_ONLY = 1
-# the kernel itself sees to the rest: appending, syncing, and no link is there to follow
+# flags passed to the host; the kernel itself handles the others: appending, syncing, links
 _PASSED = os.O_ACCMODE | os.O_TRUNC | os.O_NOATIME
-#: Of one copy at most this much, so that nothing waits long for the next.
+#: The most bytes of one copy, so that no other copy waits long.
 COPY_LIMIT = 32 << 20
 
 
 class SlowCall(NamedTuple):
-    """Work that may wait for a disk, to be done aside: its result is the answer."""
+    """Work that may wait for a disk, done by a thread; its result is the answer."""
 
     work: Callable[[], bytes]
 
 
 def open_(context: HandlerContext, request: FuseRequest) -> bytes:
-    """OPEN of a regular file; what else can be opened the kernel opens itself."""
+    """Answer OPEN of a regular file; the kernel opens other kinds itself."""
     node = context.node(request.node)
     if node.kind != stat.S_IFREG:
         raise OSError(errno.ENXIO, os.strerror(errno.ENXIO))
     flags = request.fields[0]
-    fd = os.open(magic(context.descriptor(node)), (flags & _PASSED) | os.O_CLOEXEC | os.O_NONBLOCK)
-    context.names.table.spared(fd)
+    fd = os.open(magic_link(context.descriptor(node)), (flags & _PASSED) | os.O_CLOEXEC | os.O_NONBLOCK)
+    context.names.table.admit(fd)
     found = os.fstat(fd)
     keep = _KEEP_CACHE if node.seen == (found.st_mtime_ns, found.st_size) else 0
-    context.left(node, found)
+    context.remember_state(node, found)
     return fuse_protocol.open_out(context.handles.add(OpenFile(fd, node)), keep)
 
 
 def read(context: HandlerContext, request: FuseRequest) -> memoryview:
-    """READ, as a whole reply."""
+    """Answer READ, with a whole reply."""
     handle, offset, size, *_ = request.fields
-    return context.filled(request.unique, context.handles.get(handle).fd, offset, size)
+    return context.file_reply(request.unique, context.handles.get(handle).fd, offset, size)
 
 
 def write(context: HandlerContext, request: FuseRequest) -> bytes:
-    """WRITE, all of it or an error."""
+    """Answer WRITE: all of it, or an error."""
     number, offset, _, write_flags, _, flags, _ = request.fields
     handle = context.handles.get(number)
     appends = flags & os.O_APPEND and not write_flags & _FROM_CACHE
@@ -72,32 +72,32 @@ def write(context: HandlerContext, request: FuseRequest) -> bytes:
             break
         done += written
     if handle.node is not None:
-        context.left(handle.node, os.fstat(handle.fd))
+        context.remember_state(handle.node, os.fstat(handle.fd))
     return fuse_protocol.write_out(done)
 
 
 def lseek(context: HandlerContext, request: FuseRequest) -> bytes:
-    """LSEEK for data and holes, the only ones that are asked."""
+    """Answer LSEEK for data and holes; the kernel handles other offsets itself."""
     handle, offset, whence, _ = request.fields
     return fuse_protocol.lseek_out(os.lseek(context.handles.get(handle).fd, offset, whence))
 
 
 def fallocate(context: HandlerContext, request: FuseRequest) -> SlowCall:
-    """FALLOCATE, which may have a disk's worth to write."""
+    """Answer FALLOCATE, which may write a disk full."""
     number, offset, length, mode, _ = request.fields
     handle = context.handles.get(number)
 
     def work() -> bytes:
         kernel_calls.allocate(handle.fd, mode, offset, length)
         if handle.node is not None:
-            context.left(handle.node, os.fstat(handle.fd))
+            context.remember_state(handle.node, os.fstat(handle.fd))
         return b""
 
     return SlowCall(work)
 
 
 def copy(context: HandlerContext, request: FuseRequest) -> SlowCall:
-    """COPY_FILE_RANGE between two open files."""
+    """Answer COPY_FILE_RANGE between two open files."""
     source, offset, _, target, at, length, flags = request.fields
     reading, writing = context.handles.get(source), context.handles.get(target)
     if flags:
@@ -106,14 +106,14 @@ def copy(context: HandlerContext, request: FuseRequest) -> SlowCall:
     def work() -> bytes:
         copied = os.copy_file_range(reading.fd, writing.fd, min(length, COPY_LIMIT), offset, at)
         if writing.node is not None:
-            context.left(writing.node, os.fstat(writing.fd))
+            context.remember_state(writing.node, os.fstat(writing.fd))
         return fuse_protocol.write_out(copied)
 
     return SlowCall(work)
 
 
 def fsync(context: HandlerContext, request: FuseRequest) -> SlowCall:
-    """FSYNC and FSYNCDIR."""
+    """Answer FSYNC and FSYNCDIR."""
     handle, flags, _ = request.fields
     fd = context.handles.get(handle).fd
 
@@ -126,6 +126,6 @@ def fsync(context: HandlerContext, request: FuseRequest) -> SlowCall:
 
 
 def release(context: HandlerContext, request: FuseRequest) -> bytes:
-    """RELEASE and RELEASEDIR."""
+    """Answer RELEASE and RELEASEDIR."""
     context.handles.close(request.fields[0])
     return b""

@@ -1,4 +1,4 @@
-"""EFFECT: what a handler of one request works on: names, inodes, open files, the task's owner, the plan's own tree."""
+"""EFFECT: the state that the handlers of one mask share: names, inodes, open files, the owner, the plan's tree."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _OUT_HEADER = struct.Struct("<IiQ")
 
 
 class HandlerContext:
-    """The state one mask's handlers share.
+    """The state of one mask's handlers.
 
     Attributes:
-        names: what each name of a served directory stands for; its table holds the inodes.
-        handles: the files and directories the task has open.
-        owner: uid and gid that everything served belongs to, as the mask's user namespace numbers them.
-        now: nanoseconds since the epoch, for the times of what only the plan's tree holds.
+        names: tells what each name of a served directory stands for; its table holds the inodes.
+        handles: the files and directories that the task has open.
+        owner: uid and gid of everything served, as the mask's user namespace numbers them.
+        now: nanoseconds since the epoch, the times of names that only the plan's tree holds.
     """
 
     def __init__(
@@ -45,30 +45,34 @@ class HandlerContext:
         self._view = memoryview(self._buffer)
 
     def node(self, number: int) -> Inode:
-        """A node of the host."""
+        """The node of a number, if it is one of the host's.
+
+        Raises:
+            OSError: ESTALE, no such node exists.
+        """
         return self.names.table.get(number)
 
     def descriptor(self, node: Inode) -> int:
         """An O_PATH descriptor of a node."""
         return self.names.table.descriptor(node)
 
-    def left(self, node: Inode, found: os.stat_result) -> None:
-        """Remember how a handler left a file: if it is so at the next open, the kernel's pages of it still hold."""
+    def remember_state(self, node: Inode, found: os.stat_result) -> None:
+        """Remember a file's state as a handler leaves it: cached pages hold if the next open finds the same."""
         node.seen = (found.st_mtime_ns, found.st_size)
 
     def tree_answer(self, request: FuseRequest) -> bytes | SeenRequest | None:
-        """The whole reply of the plan's own tree."""
+        """The reply of the plan's own tree."""
         return self._tree.answer(request, now=self.now, owner=self.owner)
 
     def tree_payload(self, request: FuseRequest) -> bytes | SeenRequest:
-        """The payload of what the plan's own tree answers."""
+        """The payload of the reply of the plan's own tree."""
         answer = self.tree_answer(request)
         if isinstance(answer, bytes):
             return answer[_OUT_HEADER.size :]
         return answer if answer is not None else b""
 
-    def filled(self, unique: int, fd: int, offset: int, size: int) -> memoryview:
-        """A whole reply with bytes of a file, read where it is sent from."""
+    def file_reply(self, unique: int, fd: int, offset: int, size: int) -> memoryview:
+        """A whole reply with bytes of a file, read into the buffer that it is sent from."""
         head = _OUT_HEADER.size
         got = os.preadv(fd, [self._view[head : head + size]], offset)
         _OUT_HEADER.pack_into(self._buffer, 0, head + got, 0, unique)

@@ -1,4 +1,4 @@
-"""EFFECT: what is said and set about an inode of the host: attributes, extended ones, permission, free space."""
+"""EFFECT: handlers of requests about an inode of the host: attributes, permission, free space."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import stat
 from typing import TYPE_CHECKING
 
 from sandbox.linux.kernel import fuse_protocol, kernel_calls
-from sandbox.linux.mask.served.inodes import magic
+from sandbox.linux.mask.served.inodes import magic_link
 
 if TYPE_CHECKING:
     from sandbox.linux.kernel.fuse_protocol import FuseRequest
     from sandbox.linux.mask.served.handler_context import HandlerContext
     from sandbox.linux.mask.served.inodes import Inode
 
-#: How long the kernel may remember a name or attributes of the host, in seconds.
+#: Seconds for which the kernel may remember a name or attributes of the host.
 REMEMBER = 1
 
 _MODE, _UID, _GID, _SIZE, _ATIME, _MTIME, _HANDLE, _ATIME_NOW, _MTIME_NOW = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -23,7 +23,7 @@ _XATTRS = "user."
 
 
 def attributes(found: os.stat_result, owner: tuple[int, int]) -> bytes:
-    """`fuse_attr` of what the host told; everything belongs to `owner`."""
+    """A `fuse_attr` of the host's attributes, except that everything belongs to `owner`."""
     major, minor = os.major(found.st_rdev), os.minor(found.st_rdev)
     return fuse_protocol.attr(
         found.st_ino,
@@ -39,25 +39,25 @@ def attributes(found: os.stat_result, owner: tuple[int, int]) -> bytes:
 
 
 def entry(context: HandlerContext, node: Inode, found: os.stat_result) -> bytes:
-    """`fuse_entry_out` of a node."""
+    """A `fuse_entry_out` of a node."""
     about = attributes(found, context.owner)
     return fuse_protocol.entry_out(node.number, about, entry_valid=REMEMBER, attr_valid=REMEMBER)
 
 
-def stated(context: HandlerContext, node: Inode, handle: int = 0) -> bytes:
-    """`fuse_attr_out` of a node, through an open handle where there is one."""
+def attribute_reply(context: HandlerContext, node: Inode, handle: int = 0) -> bytes:
+    """A `fuse_attr_out` of a node, through an open handle where there is one."""
     fd = context.handles.get(handle).fd if handle else context.descriptor(node)
     return fuse_protocol.attr_out(attributes(os.fstat(fd), context.owner), valid=REMEMBER)
 
 
 def getattr_(context: HandlerContext, request: FuseRequest) -> bytes:
-    """GETATTR."""
+    """Answer GETATTR."""
     flags, _, handle = request.fields
-    return stated(context, context.node(request.node), handle if flags & 1 else 0)
+    return attribute_reply(context, context.node(request.node), handle if flags & 1 else 0)
 
 
 def setattr_(context: HandlerContext, request: FuseRequest) -> bytes:
-    """SETATTR: mode, owner, size and times, in the order the kernel itself would."""
+    """Answer SETATTR: mode, owner, size and times."""
     valid, _, handle, size, _, atime, mtime, _, atime_ns, mtime_ns, _, mode, _, uid, gid, _ = request.fields
     node = context.node(request.node)
     fd = context.descriptor(node)
@@ -65,20 +65,20 @@ def setattr_(context: HandlerContext, request: FuseRequest) -> bytes:
     if valid & (_UID | _GID):
         _set_owner(context, fd, uid if valid & _UID else -1, gid if valid & _GID else -1)
     if valid & _MODE:
-        os.chmod(magic(fd), stat.S_IMODE(mode))
+        os.chmod(magic_link(fd), stat.S_IMODE(mode))
     if valid & _SIZE:
         if opened >= 0:
             os.ftruncate(opened, size)
         else:
-            os.truncate(magic(fd), size)
-        context.left(node, os.fstat(fd))
+            os.truncate(magic_link(fd), size)
+        context.remember_state(node, os.fstat(fd))
     if valid & (_ATIME | _MTIME):
         kernel_calls.set_times(
             fd,
             _time(atime, atime_ns, told=valid & _ATIME, now=valid & _ATIME_NOW),
             _time(mtime, mtime_ns, told=valid & _MTIME, now=valid & _MTIME_NOW),
         )
-        context.left(node, os.fstat(fd))
+        context.remember_state(node, os.fstat(fd))
     return fuse_protocol.attr_out(attributes(os.fstat(fd), context.owner), valid=REMEMBER)
 
 
@@ -91,24 +91,24 @@ def _time(seconds: int, nanoseconds: int, *, told: int, now: int) -> tuple[int, 
 
 
 def _set_owner(context: HandlerContext, fd: int, uid: int, gid: int) -> None:
-    """Only to the one user and group there are for the task; the host's own rules come on top."""
+    """Set the owner, to the task's one user and group alone; the host's own rules count as well."""
     if uid not in (-1, context.owner[0]) or gid not in (-1, context.owner[1]):
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
-    os.chown(magic(fd), -1 if uid < 0 else os.geteuid(), -1 if gid < 0 else os.getegid())
+    os.chown(magic_link(fd), -1 if uid < 0 else os.geteuid(), -1 if gid < 0 else os.getegid())
 
 
 def access(context: HandlerContext, request: FuseRequest) -> bytes:
-    """ACCESS, as the user both the task and this process are."""
+    """Answer ACCESS, for the user that both the task and this process are."""
     node = context.node(request.node)
     wanted = request.fields[0]
-    if not node.way and not os.access(magic(context.descriptor(node)), wanted, effective_ids=True):
+    if not node.way and not os.access(magic_link(context.descriptor(node)), wanted, effective_ids=True):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return b""
 
 
 def statfs(context: HandlerContext, request: FuseRequest) -> bytes:
-    """STATFS of the file system the host's inode is on."""
-    told = os.statvfs(magic(context.names.host(request.node)))
+    """Answer STATFS for the file system of the host's inode."""
+    told = os.statvfs(magic_link(context.names.host(request.node)))
     return fuse_protocol.statfs_out(
         blocks=told.f_blocks,
         free=told.f_bfree,
@@ -120,35 +120,35 @@ def statfs(context: HandlerContext, request: FuseRequest) -> bytes:
 
 
 def getxattr(context: HandlerContext, request: FuseRequest) -> bytes:
-    """GETXATTR: the user's own alone."""
+    """Answer GETXATTR, for names in `user.` alone (xattr(7))."""
     name = request.names[0]
     if not name.startswith(_XATTRS):
         raise _no_xattr(name, errno.ENODATA)
-    return _sized(request, os.getxattr(magic(context.descriptor(context.node(request.node))), name))
+    return _sized(request, os.getxattr(magic_link(context.descriptor(context.node(request.node))), name))
 
 
 def listxattr(context: HandlerContext, request: FuseRequest) -> bytes:
-    """LISTXATTR."""
-    names = os.listxattr(magic(context.descriptor(context.node(request.node))))
+    """Answer LISTXATTR."""
+    names = os.listxattr(magic_link(context.descriptor(context.node(request.node))))
     return _sized(request, b"".join(os.fsencode(name) + b"\0" for name in names if name.startswith(_XATTRS)))
 
 
 def setxattr(context: HandlerContext, request: FuseRequest) -> bytes:
-    """SETXATTR."""
+    """Answer SETXATTR."""
     size, flags = request.fields
     name = request.names[0]
     if not name.startswith(_XATTRS):
         raise _no_xattr(name, errno.EPERM)
-    os.setxattr(magic(context.descriptor(context.node(request.node))), name, bytes(request.data[:size]), flags)
+    os.setxattr(magic_link(context.descriptor(context.node(request.node))), name, bytes(request.data[:size]), flags)
     return b""
 
 
 def removexattr(context: HandlerContext, request: FuseRequest) -> bytes:
-    """REMOVEXATTR."""
+    """Answer REMOVEXATTR."""
     name = request.names[0]
     if not name.startswith(_XATTRS):
         raise _no_xattr(name, errno.EPERM)
-    os.removexattr(magic(context.descriptor(context.node(request.node))), name)
+    os.removexattr(magic_link(context.descriptor(context.node(request.node))), name)
     return b""
 
 

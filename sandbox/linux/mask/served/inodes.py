@@ -1,4 +1,4 @@
-"""EFFECT: the inodes the kernel knows of, each with a descriptor of its own while there are descriptors to spare."""
+"""EFFECT: the inodes that the kernel knows of, each with a descriptor while there are enough descriptors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Nodes of the host start here; the mask's own lie below.
+#: The first node of the host's; the numbers below are nodes of the plan's tree.
 FIRST = 1 << 32
 
 _HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class LastSeenAt(NamedTuple):
-    """Where a node was last seen: the node of its directory, its name, whether in that directory's staging area."""
+    """The place where a node was last seen: its directory's node, its name, whether it lies in the staging area."""
 
     directory: int
     name: str
@@ -27,16 +27,16 @@ class LastSeenAt(NamedTuple):
 
 @dataclass(slots=True)
 class Inode:
-    """One inode of the host.
+    """An inode of the host.
 
     Attributes:
-        key: its device, its number, and `way`.
-        kind: the file type bits of its mode, which never change.
+        key: device, inode number, and `way`.
+        kind: the file type bits of the mode, which never change.
         fd: an O_PATH descriptor, -1 while it is given up.
-        way: for a directory shown only as the way to matches its path as the task sees it, else empty.
-        seen: modification time and size as this server last left or showed them.
-        handles: how many of its handles are open.
-        changed: when its inode last changed, as it was when the descriptor was given up.
+        way: the path, as the task sees it, of a directory that is shown only because it leads to matches; else empty.
+        seen: modification time and size as this server last left or showed the file.
+        handles: the number of open handles.
+        changed: the change time when the descriptor was given up.
     """
 
     number: int
@@ -51,22 +51,22 @@ class Inode:
     changed: int = 0
 
     def is_still(self, found: os.stat_result) -> bool:
-        """Whether an inode of this number is this one: a number is given again once nothing holds its inode."""
+        """Whether a found inode is this one: a number is given again once nothing holds its inode."""
         if self.fd >= 0 or self.handles:
             return True
         if stat.S_IFMT(found.st_mode) != self.kind:
             return False
-        # a working directory must survive what the host does in it; what is in it is looked up anew
+        # a working directory survives what the host does in it, since names in it are looked up anew
         return self.kind == stat.S_IFDIR or found.st_ctime_ns == self.changed
 
 
-def magic(fd: int) -> str:
-    """A path that leads to what a descriptor holds and nowhere else."""
+def magic_link(fd: int) -> str:
+    """A magic link, which leads to the file of a descriptor and nowhere else (proc(5), /proc/pid/fd)."""
     return f"/proc/self/fd/{fd}"
 
 
 def stale() -> OSError:
-    """What a node answers that is no longer where it was; the kernel looks again."""
+    """The error of a node that is no longer where it was, after which the kernel looks again."""
     return OSError(errno.ESTALE, os.strerror(errno.ESTALE))
 
 
@@ -74,11 +74,11 @@ class InodeTable:
     """Nodes by number and by key.
 
     Args:
-        budget: how many descriptors nodes may hold; past it those held longest are given up, to be opened again
-            where they were last seen and only if the same inode is still there.
-        directory: an O_PATH descriptor for the directory part of a `LastSeenAt`.
-        limit: no descriptor from this number on is given to the task's doings: this process needs some of its own,
-            to read who asks.
+        budget: the descriptors that nodes may hold. Beyond it those held longest are given up; a node's file is opened
+            again where it was last seen, if the same inode is still there.
+        directory: finds the O_PATH descriptor of the directory in a `LastSeenAt`.
+        limit: the number from which on no descriptor serves the task, since this process needs some itself to read
+            callers.
     """
 
     def __init__(self, budget: int, directory: Callable[[int, bool], int], limit: int = 1 << 30) -> None:
@@ -87,29 +87,29 @@ class InodeTable:
         self._directory = directory
         self._nodes: dict[int, Inode] = {}
         self._keys: dict[tuple[int, int, str], Inode] = {}
-        self._held: dict[int, None] = {}  # by number, held longest first
+        self._held: dict[int, None] = {}  # by number, the longest held first
         self._next = FIRST
 
     def __len__(self) -> int:
-        """How many nodes the kernel knows of."""
+        """The number of nodes that the kernel knows of."""
         return len(self._nodes)
 
     def get(self, number: int) -> Inode:
-        """The node of a number.
+        """The node of a number, if it is one of the host's.
 
         Raises:
-            OSError: ESTALE, there is none.
+            OSError: ESTALE, no such node exists.
         """
         node = self._nodes.get(number)
         if node is None:
             raise stale()
         return node
 
-    def spared(self, fd: int) -> int:
-        """A descriptor just opened, if enough are left after it.
+    def admit(self, fd: int) -> int:
+        """A descriptor that was just opened, if enough others are left.
 
         Raises:
-            OSError: EMFILE, too few are; it is closed.
+            OSError: EMFILE, too few are left; the descriptor is closed.
         """
         if fd >= self._limit:
             os.close(fd)
@@ -117,20 +117,20 @@ class InodeTable:
         return fd
 
     def enter(self, directory: int, name: str, place: LastSeenAt, way: str = "") -> tuple[Inode, os.stat_result]:
-        """Look a name up in the directory of the host that is open as `directory`; counts as one lookup."""
+        """Look a name up in the host's directory open as `directory`, which counts as one lookup of the node."""
         found = os.stat(name, dir_fd=directory, follow_symlinks=False)
         node = self._keys.get((found.st_dev, found.st_ino, way))
         if node is None or not node.is_still(found):
             fd = os.open(name, _HOLD, dir_fd=directory)
-            return self._hold(self.spared(fd), place, way)
+            return self._hold(self.admit(fd), place, way)
         node.place = node.place and place
         node.lookups += 1
         return node, found
 
     def adopt(self, opened: int, place: LastSeenAt | None) -> tuple[Inode, os.stat_result]:
-        """The node of a file that is open; counts as one lookup. Without a place it has no name."""
-        # not a duplicate: one open for writing would forbid the file to be executed
-        return self._hold(os.open(magic(opened), os.O_PATH | os.O_CLOEXEC), place, "")
+        """The node of an open file, which counts as one lookup; without a place the file has no name."""
+        # no duplicate is kept: a descriptor open for writing would keep the file from being executed (ETXTBSY)
+        return self._hold(os.open(magic_link(opened), os.O_PATH | os.O_CLOEXEC), place, "")
 
     def _hold(self, fd: int, place: LastSeenAt | None, way: str) -> tuple[Inode, os.stat_result]:
         found = os.fstat(fd)
@@ -148,22 +148,22 @@ class InodeTable:
         return node, found
 
     def trim(self) -> None:
-        """Between two requests: give descriptors up where too many are held."""
+        """Give descriptors up, between two requests, where too many are held."""
         if len(self._held) <= self._budget:
             return
         for number in list(self._held)[: len(self._held) - self._budget + self._budget // 4]:
             node = self._nodes[number]
-            if node.place is not None:  # else nothing leads back to it
+            if node.place is not None:  # a file without a name cannot be opened again
                 del self._held[number]
                 node.changed = os.fstat(node.fd).st_ctime_ns
                 os.close(node.fd)
                 node.fd = -1
 
     def descriptor(self, node: Inode) -> int:
-        """A descriptor of the node, valid until the request is answered.
+        """A descriptor of a node, valid until the request is answered.
 
         Raises:
-            OSError: ESTALE, something else is where it was.
+            OSError: ESTALE, another file is where the node was.
         """
         if node.fd < 0:
             if node.place is None:
@@ -181,7 +181,7 @@ class InodeTable:
         return node.fd
 
     def known(self, directory: int, name: str) -> Inode | None:
-        """The node of a name, if the kernel knows of it; not counted."""
+        """The node of a name, where the kernel knows of it; this counts as no lookup."""
         try:
             found = os.stat(name, dir_fd=directory, follow_symlinks=False)
         except OSError:
@@ -189,16 +189,16 @@ class InodeTable:
         return self._keys.get((found.st_dev, found.st_ino, ""))
 
     def pin(self, node: Inode | None) -> None:
-        """Before a name of the node goes: hold it from now on, for no other name is known."""
+        """Hold a node from now on, before its name goes: no other name of it is known."""
         if node is not None:
             try:
                 self.descriptor(node)
                 node.place = None
-            except OSError:  # it was gone already
+            except OSError:  # the file is gone already
                 return
 
     def forget(self, number: int, lookups: int) -> None:
-        """The kernel gives back that many lookups of a node."""
+        """Count that the kernel gives back so many lookups of a node, and drop a node without any."""
         node = self._nodes.get(number)
         if node is None:
             return

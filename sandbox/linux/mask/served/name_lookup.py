@@ -1,6 +1,6 @@
-"""EFFECT: what a name in a directory stands for: the mask's own, the host's, a staged one, a way to matches, nothing.
+"""EFFECT: the meaning of a name in a directory: placed by the plan, the host's, staged, a way to matches, or nothing.
 
-A *mixed* directory is a cover or a way of the plan in which granted names may stand, or a directory of the host that
+A *mixed* directory is a cover or a way of the plan in which granted names may stand, or a directory of the host's that
 leads to matches of a pattern. Any other directory is the host's whole.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sandbox.linux.mask.served.staged_names import StagedNames
     from sandbox.planning.name_grants import GrantedNames
 
-#: Entries of the host looked at for one answer whether a directory leads to a match; past them it is taken to.
+#: The most entries of the host looked at for one answer; a larger directory counts as leading to a match.
 SEARCH_LIMIT = 20_000
 _REMEMBER_SECONDS = 1.0
 _KEPT_BACK = 256
@@ -33,30 +33,30 @@ _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-#: Inode, name and kind, as `fuse.dirents` takes them.
+#: Inode, name and kind, as `fuse_protocol.dirents` takes them.
 Entry = tuple[int, str, int]
 
 
-class What(Enum):
-    """What a name stands for."""
+class SpotKind(Enum):
+    """The meaning of a name."""
 
-    PLACED = auto()  # by the plan
-    HOST = auto()  # granted, or below a granted name; it need not exist
+    PLACED = auto()  # placed by the plan
+    HOST = auto()  # granted, or below a granted name; the name need not exist
     STAGED = auto()
     WAY = auto()  # a directory that leads to matches
     NOTHING = auto()
 
 
 class Spot(NamedTuple):
-    """One name in one directory.
+    """A name in a directory.
 
     Attributes:
-        fd: the directory that holds it, or would, -1 for one that is `PLACED` or `NOTHING`.
-        path: as the task sees it; empty below a granted name.
+        fd: the directory that holds the name, or would; -1 for `PLACED` and `NOTHING`.
+        path: the path as the task sees it; empty below a granted name.
         parent: the node of the directory.
     """
 
-    what: What
+    kind: SpotKind
     fd: int
     name: str
     path: str
@@ -64,16 +64,16 @@ class Spot(NamedTuple):
 
     @property
     def place(self) -> LastSeenAt:
-        """For the table of nodes."""
-        return LastSeenAt(self.parent, self.name, self.what is What.STAGED)
+        """The name's place, for the table of nodes."""
+        return LastSeenAt(self.parent, self.name, self.kind is SpotKind.STAGED)
 
 
 class NameLookup:
-    """Answers for every directory served.
+    """The meaning of each name in each served directory.
 
     Args:
-        descriptors: how many this process may have.
-        executed: names nothing may be made or changed under, whatever is granted.
+        descriptors: the number of descriptors that this process may have.
+        executed: names that other programs execute, below which nothing may be made or changed, whatever is granted.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class NameLookup:
         descriptors: int,
         executed: ProtectedNames | None = None,
     ) -> None:
-        # a request opens a few for a moment, and another thread reads who asked
+        # a request opens a few descriptors for a moment, and another thread reads callers
         limit = descriptors - min(_KEPT_BACK, descriptors // 8)
         self.table = InodeTable(min(descriptors // 2, _NODES), self._directory, limit)
         self.staging = staging
@@ -129,49 +129,49 @@ class NameLookup:
     def _directory(self, node: int, staged: bool) -> int:
         return self.staging.area(self.mixed(node), make=False) if staged else self.host(node)
 
-    def done(self) -> None:
-        """The request is answered: what was opened for it is closed."""
+    def end_request(self) -> None:
+        """Close what was opened for a request that is answered."""
         while self._scratch:
             os.close(self._scratch.pop())
         self.table.trim()
 
     def spot(self, node: int, name: str) -> Spot:
-        """What `name` in the directory `node` stands for."""
+        """The meaning of `name` in the directory `node`."""
         mixed = self.mixed(node)
         if not mixed and node < FIRST:
-            # a directory of the plan's that holds no granted name: only a rename into it asks
-            return Spot(What.PLACED, -1, name, f"{(self._tree.path(node) or '').rstrip('/')}/{name}", node)
+            # the plan's directory holds no granted name; only a rename into it asks
+            return Spot(SpotKind.PLACED, -1, name, f"{(self._tree.path(node) or '').rstrip('/')}/{name}", node)
         if not mixed:
-            return Spot(What.HOST, self.host(node), name, "", node)
+            return Spot(SpotKind.HOST, self.host(node), name, "", node)
         path = f"{mixed.rstrip('/')}/{name}"
         if node < FIRST and self._tree.child(node, name) is not None:
-            return Spot(What.PLACED, -1, name, path, node)
+            return Spot(SpotKind.PLACED, -1, name, path, node)
         if self.granted.granted(path):
-            return Spot(What.HOST, self.host(node), name, path, node)
+            return Spot(SpotKind.HOST, self.host(node), name, path, node)
         if self.staging.holds(mixed, name):
-            return Spot(What.STAGED, self.staging.area(mixed, make=False), name, path, node)
+            return Spot(SpotKind.STAGED, self.staging.area(mixed, make=False), name, path, node)
         if self.granted.leads(path) and self._is_shown(host := self.host(node), name, path):
-            return Spot(What.WAY, host, name, path, node)
-        return Spot(What.NOTHING, -1, name, path, node)
+            return Spot(SpotKind.WAY, host, name, path, node)
+        return Spot(SpotKind.NOTHING, -1, name, path, node)
 
-    def barred(self, node: int, name: str, *, moved: bool = False, brings: bool = False) -> str:
-        """The path of a name in a directory when other programs execute it, else an empty string.
+    def protected_path(self, node: int, name: str, *, moved: bool = False, brings: bool = False) -> str:
+        """The path of a name in a directory where other programs execute it, else an empty string.
 
-        The caller of a notified call is read before the call is, and may have changed its words in between: here
-        the kernel itself has read them. What is staged is asked as well, for it may be moved into place.
+        The mask must judge this itself: a caller may change the path of a notified call after it was read, but the
+        kernel resolved the names of a request. Staged names are judged as well, for they may be moved into place.
 
         Args:
             node: the directory.
-            name: what is to be made, changed or taken away in it.
-            moved: whether something that exists becomes it, or something else is made there than a directory.
-            brings: whether that is a directory.
+            name: the name to be made, changed or removed.
+            moved: whether an existing file becomes the name, or something other than a directory is made.
+            brings: whether that file is a directory.
         """
         if not self._executed:
             return ""
         parts = [name]
         while not (top := self.mixed(node)):
             place = self.table.get(node).place
-            if place is None:  # it was removed: nothing can be made in it
+            if place is None:  # the directory was removed, and nothing can be made in it
                 return ""
             parts.append(place.name)
             node = place.directory
@@ -180,13 +180,13 @@ class NameLookup:
             return path
         return path if moved and carries(path, brings=brings) else ""
 
-    def room(self, spot: Spot) -> Spot | None:
-        """Where a name is made: where it is, or staged where it is nothing; `None` where nothing may be made."""
-        if spot.what in (What.HOST, What.STAGED):
+    def new_spot(self, spot: Spot) -> Spot | None:
+        """The spot where a new name is made: its own, or the staging area; `None` where nothing may be made."""
+        if spot.kind in (SpotKind.HOST, SpotKind.STAGED):
             return spot
         directory = self.mixed(spot.parent)
-        if spot.what is What.NOTHING and self.staging and self.granted.stages(directory):
-            return spot._replace(what=What.STAGED, fd=self.staging.area(directory, make=True))
+        if spot.kind is SpotKind.NOTHING and self.staging and self.granted.stages(directory):
+            return spot._replace(kind=SpotKind.STAGED, fd=self.staging.area(directory, make=True))
         return None
 
     def _is_shown(self, host: int, name: str, path: str) -> bool:
@@ -230,28 +230,28 @@ class NameLookup:
         return False
 
     def make_way(self, spot: Spot, mode: int) -> Spot:
-        """Make a directory that may lead to matches, on the host: it stays there only if something granted does."""
+        """Make a directory on the host that may lead to matches; without a granted name in it, it does not stay."""
         host = self.host(spot.parent)
         try:
             os.mkdir(spot.name, mode, dir_fd=host)
             made = True
         except FileExistsError:
-            made = False  # one that was hidden; what else is in it stays so
+            made = False  # a hidden directory: its other names stay hidden
         found = os.stat(spot.name, dir_fd=host, follow_symlinks=False)
         if not stat.S_ISDIR(found.st_mode):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
         key = (found.st_dev, found.st_ino)
         self._shown.add(key)
         if made:
-            self._forget_made(key)  # the number of one that is gone
+            self._forget_made(key)  # a directory that is gone had the same inode number
             self._hosts.discard(key)
-            self._made[key] = (self.table.spared(os.open(".", _DIRECTORY, dir_fd=host)), spot.name)
+            self._made[key] = (self.table.admit(os.open(".", _DIRECTORY, dir_fd=host)), spot.name)
         elif key not in self._made:
             self._hosts.add(key)
-        return spot._replace(what=What.WAY, fd=host)
+        return spot._replace(kind=SpotKind.WAY, fd=host)
 
-    def is_made(self, key: tuple[int, int, str]) -> bool:
-        """Whether a way was made by the task."""
+    def made_by_task(self, key: tuple[int, int, str]) -> bool:
+        """Whether the task made a way."""
         return key[:2] in self._made
 
     def _forget_made(self, key: tuple[int, int]) -> None:
@@ -259,10 +259,10 @@ class NameLookup:
             os.close(self._made.pop(key)[0])
 
     def remove_way(self, spot: Spot) -> None:
-        """Take a way away: from the host where it is empty there and was shown or made, else from sight.
+        """Remove a way: from the host where it is empty there and was shown or made, else from the task's sight.
 
         Raises:
-            OSError: ENOTEMPTY, the task sees something in it.
+            OSError: ENOTEMPTY, the task sees a name in it.
         """
         fd = kernel_calls.open_beneath(spot.fd, spot.name, _DIRECTORY)
         try:
@@ -273,18 +273,18 @@ class NameLookup:
             os.close(fd)
         key = (found.st_dev, found.st_ino)
         self._shown.discard(key)
-        if key in self._hosts:  # the task made it in its own eyes alone
+        if key in self._hosts:  # the task only believes it made the directory
             return
         try:
             os.rmdir(spot.name, dir_fd=spot.fd)
         except OSError as error:
-            if error.errno != errno.ENOTEMPTY:  # what is left in it was never shown
+            if error.errno != errno.ENOTEMPTY:  # the names left in it were never shown
                 raise
         else:
             self._forget_made(key)
 
     def listing(self, node: int) -> list[Entry]:
-        """What a mixed directory shows, `.` and `..` left out."""
+        """The entries that a mixed directory shows, without `.` and `..`."""
         mixed = self.mixed(node)
         shown: dict[str, Entry] = {}
         host = self.host(node)
@@ -307,20 +307,20 @@ class NameLookup:
         return seen
 
     def close(self) -> tuple[str, ...]:
-        """At the end: directories made as ways go if nothing stayed in them; what is left in staging is told."""
+        """Remove the ways that the task made and left empty; the names left in staging, as the task saw their paths."""
         for key, (holder, name) in reversed(self._made.items()):
             try:
                 found = os.stat(name, dir_fd=holder, follow_symlinks=False)
                 if (found.st_dev, found.st_ino) == key:
                     os.rmdir(name, dir_fd=holder)
-            except OSError:  # it holds something granted, or is gone
+            except OSError:  # the directory holds a granted name, or is gone
                 continue
         return self.staging.leftovers()
 
 
 def entries(fd: int) -> list[Entry]:
-    """What a directory of the host holds, `.` and `..` left out."""
-    opened = os.open(inodes.magic(fd), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """The entries of a directory of the host's, without `.` and `..`."""
+    opened = os.open(inodes.magic_link(fd), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with os.scandir(opened) as found:
             return [(entry.inode(), entry.name, _kind(entry)) for entry in found]

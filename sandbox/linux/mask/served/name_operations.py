@@ -1,4 +1,4 @@
-"""EFFECT: what happens to names: looked up, made, linked, renamed, removed."""
+"""EFFECT: handlers of requests on names: lookups, new names, links, renames, removals."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sandbox.linux.kernel import fuse_protocol, kernel_calls
 from sandbox.linux.kernel.fuse_protocol import Op
 from sandbox.linux.mask.mask_tree import SeenRequest
 from sandbox.linux.mask.served import inode_attributes
-from sandbox.linux.mask.served.inodes import FIRST, LastSeenAt, magic
-from sandbox.linux.mask.served.name_lookup import Spot, What
+from sandbox.linux.mask.served.inodes import FIRST, LastSeenAt, magic_link
+from sandbox.linux.mask.served.name_lookup import Spot, SpotKind
 from sandbox.linux.mask.served.open_files import OpenFile
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _EXCHANGE, _WHITEOUT = 2, 4
 
 
 def error(code: int) -> OSError:
-    """An error with its usual words."""
+    """An error with the system's words for it."""
     return OSError(code, os.strerror(code))
 
 
@@ -35,11 +35,11 @@ def _refused(request: FuseRequest, path: str) -> SeenRequest:
 
 
 def lookup(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest:
-    """LOOKUP; a name that is not there is never remembered, for the host may make it."""
+    """Answer LOOKUP; the kernel never remembers that a name is missing, for the host may make it."""
     spot = context.names.spot(request.node, request.names[0])
-    if spot.what is What.NOTHING:
+    if spot.kind is SpotKind.NOTHING:
         return SeenRequest(spot.path, Op.LOOKUP, fuse_protocol.reply(request.unique, fuse_protocol.negative_entry(0)))
-    if spot.what is What.PLACED:
+    if spot.kind is SpotKind.PLACED:
         return context.tree_payload(request)
     try:
         return _entered(context, spot)
@@ -50,37 +50,37 @@ def lookup(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest
 def _entered(context: HandlerContext, spot: Spot) -> bytes:
     if spot.fd < 0:
         raise error(errno.ENOENT)
-    way = spot.path if spot.what is What.WAY else ""
+    way = spot.path if spot.kind is SpotKind.WAY else ""
     return inode_attributes.entry(context, *context.names.table.enter(spot.fd, spot.name, spot.place, way))
 
 
-def _room(context: HandlerContext, request: FuseRequest, *, directory: bool = False) -> Spot | SeenRequest:
-    """Where a new name goes."""
+def _new_spot(context: HandlerContext, request: FuseRequest, *, directory: bool = False) -> Spot | SeenRequest:
+    """The spot of a new name, or the refusal to make it."""
     spot = context.names.spot(request.node, request.names[0])
-    if spot.what in (What.PLACED, What.WAY):
+    if spot.kind in (SpotKind.PLACED, SpotKind.WAY):
         raise error(errno.EEXIST)
-    if barred := context.names.barred(request.node, request.names[0], moved=not directory):
-        return _refused(request, barred)
-    room = context.names.room(spot)
-    if room is None:
+    if protected := context.names.protected_path(request.node, request.names[0], moved=not directory):
+        return _refused(request, protected)
+    new = context.names.new_spot(spot)
+    if new is None:
         return _refused(request, spot.path)
-    if room.fd < 0:
+    if new.fd < 0:
         raise error(errno.ENOENT)
-    return room
+    return new
 
 
 def create(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest:
-    """CREATE: make a file and open it."""
-    room = _room(context, request)
-    if isinstance(room, SeenRequest):
-        return room
+    """Answer CREATE: make a file and open it."""
+    new = _new_spot(context, request)
+    if isinstance(new, SeenRequest):
+        return new
     flags, mode, _, _ = request.fields
-    fd = os.open(room.name, (flags & _ACCEPTED) | os.O_CREAT | _OPENED, stat.S_IMODE(mode), dir_fd=room.fd)
-    return _opened(context, context.names.table.spared(fd), room.place)
+    fd = os.open(new.name, (flags & _ACCEPTED) | os.O_CREAT | _OPENED, stat.S_IMODE(mode), dir_fd=new.fd)
+    return _opened(context, context.names.table.admit(fd), new.place)
 
 
 def tmpfile(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest:
-    """TMPFILE: a file without a name, in the file system of the directory."""
+    """Answer TMPFILE: make a file without a name, in the file system of the directory."""
     directory = context.names.mixed(request.node)
     if not directory:
         fd = context.names.host(request.node)
@@ -91,11 +91,11 @@ def tmpfile(context: HandlerContext, request: FuseRequest) -> bytes | SeenReques
     flags, mode, _, _ = request.fields
     flags = (flags & (os.O_ACCMODE | os.O_EXCL)) | os.O_TMPFILE | os.O_CLOEXEC
     opened = os.open(".", flags, stat.S_IMODE(mode), dir_fd=fd)
-    return _opened(context, context.names.table.spared(opened), None)
+    return _opened(context, context.names.table.admit(opened), None)
 
 
 def _opened(context: HandlerContext, fd: int, place: LastSeenAt | None) -> bytes:
-    if not stat.S_ISREG(os.fstat(fd).st_mode):  # the host put something else there meanwhile
+    if not stat.S_ISREG(os.fstat(fd).st_mode):  # the host put another file there meanwhile
         os.close(fd)
         raise error(errno.ESTALE)
     try:
@@ -103,75 +103,75 @@ def _opened(context: HandlerContext, fd: int, place: LastSeenAt | None) -> bytes
     except BaseException:
         os.close(fd)
         raise
-    context.left(node, found)
+    context.remember_state(node, found)
     return inode_attributes.entry(context, node, found) + fuse_protocol.open_out(
         context.handles.add(OpenFile(fd, node))
     )
 
 
 def mknod(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest:
-    """MKNOD: files, pipes and sockets; no devices."""
+    """Answer MKNOD for files, pipes and sockets; devices are refused."""
     mode = request.fields[0]
     if stat.S_IFMT(mode) not in (stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK, 0):
         raise error(errno.EPERM)
-    room = _room(context, request)
-    if isinstance(room, SeenRequest):
-        return room
-    os.mknod(room.name, mode, dir_fd=room.fd)
-    return _entered(context, room)
+    new = _new_spot(context, request)
+    if isinstance(new, SeenRequest):
+        return new
+    os.mknod(new.name, mode, dir_fd=new.fd)
+    return _entered(context, new)
 
 
 def mkdir(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest:
-    """MKDIR."""
-    mode = stat.S_IMODE(request.fields[0])
-    spot = context.names.spot(request.node, request.names[0])
-    if spot.what is What.NOTHING and context.names.granted.leads(spot.path) and context.names.host(request.node) >= 0:
-        if barred := context.names.barred(request.node, request.names[0]):
-            return _refused(request, barred)
-        # a file that is hidden there stays so: what is made in its place is staged
+    """Answer MKDIR."""
+    names, mode = context.names, stat.S_IMODE(request.fields[0])
+    spot = names.spot(request.node, request.names[0])
+    if spot.kind is SpotKind.NOTHING and names.granted.leads(spot.path) and names.host(request.node) >= 0:
+        if protected := names.protected_path(request.node, request.names[0]):
+            return _refused(request, protected)
+        # a hidden file stays hidden, and the new directory is staged in its place
         with contextlib.suppress(FileExistsError):
-            return _entered(context, context.names.make_way(spot, mode))
-    room = _room(context, request, directory=True)
-    if isinstance(room, SeenRequest):
-        return room
-    os.mkdir(room.name, mode, dir_fd=room.fd)
-    return _entered(context, room)
+            return _entered(context, names.make_way(spot, mode))
+    new = _new_spot(context, request, directory=True)
+    if isinstance(new, SeenRequest):
+        return new
+    os.mkdir(new.name, mode, dir_fd=new.fd)
+    return _entered(context, new)
 
 
 def symlink(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest:
-    """SYMLINK."""
-    room = _room(context, request)
-    if isinstance(room, SeenRequest):
-        return room
-    os.symlink(request.names[1], room.name, dir_fd=room.fd)
-    return _entered(context, room)
+    """Answer SYMLINK."""
+    new = _new_spot(context, request)
+    if isinstance(new, SeenRequest):
+        return new
+    os.symlink(request.names[1], new.name, dir_fd=new.fd)
+    return _entered(context, new)
 
 
 def readlink(context: HandlerContext, request: FuseRequest) -> bytes:
-    """READLINK."""
+    """Answer READLINK."""
     return os.fsencode(os.readlink("", dir_fd=context.descriptor(context.node(request.node))))
 
 
 def link(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest:
-    """LINK: a further name of an inode."""
+    """Answer LINK: make another name of an inode."""
     old = request.fields[0]
-    room = _room(context, request)
-    if isinstance(room, SeenRequest):
-        return room
+    new = _new_spot(context, request)
+    if isinstance(new, SeenRequest):
+        return new
     if old < FIRST:
-        return _refused(request, room.path)
-    # through the descriptor: whatever stands under its old name now, this inode is meant
-    source = magic(context.descriptor(context.node(old)))
-    os.link(source, room.name, dst_dir_fd=room.fd, follow_symlinks=True)
-    return _entered(context, room)
+        return _refused(request, new.path)
+    # the descriptor names the inode itself, whatever stands under its old name now
+    source = magic_link(context.descriptor(context.node(old)))
+    os.link(source, new.name, dst_dir_fd=new.fd, follow_symlinks=True)
+    return _entered(context, new)
 
 
 def unlink(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest:
-    """UNLINK."""
+    """Answer UNLINK."""
     spot = _existing(context, request.node, request.names[0])
-    if spot.what is What.PLACED:
+    if spot.kind is SpotKind.PLACED:
         return _refused(request, spot.path)
-    if spot.what is What.WAY:
+    if spot.kind is SpotKind.WAY:
         raise error(errno.EISDIR)
     context.names.table.pin(context.names.table.known(spot.fd, spot.name))
     os.unlink(spot.name, dir_fd=spot.fd)
@@ -179,11 +179,11 @@ def unlink(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest
 
 
 def rmdir(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest:
-    """RMDIR."""
+    """Answer RMDIR."""
     spot = _existing(context, request.node, request.names[0])
-    if spot.what is What.PLACED:
+    if spot.kind is SpotKind.PLACED:
         return _refused(request, spot.path)
-    if spot.what is What.WAY:
+    if spot.kind is SpotKind.WAY:
         context.names.remove_way(spot)
         return b""
     context.names.table.pin(context.names.table.known(spot.fd, spot.name))
@@ -193,56 +193,56 @@ def rmdir(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest:
 
 def _existing(context: HandlerContext, directory: int, name: str) -> Spot:
     spot = context.names.spot(directory, name)
-    if spot.what is What.NOTHING or (spot.fd < 0 and spot.what is not What.PLACED):
+    if spot.kind is SpotKind.NOTHING or (spot.fd < 0 and spot.kind is not SpotKind.PLACED):
         raise error(errno.ENOENT)
-    if barred := context.names.barred(directory, name):
-        return spot._replace(what=What.PLACED, path=barred)
+    if protected := context.names.protected_path(directory, name):
+        return spot._replace(kind=SpotKind.PLACED, path=protected)
     return spot
 
 
 def rename(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest:
-    """RENAME and RENAME2: within the host, within staging, or from one into the other."""
+    """Answer RENAME and RENAME2: within the host, within staging, or from one into the other."""
     target_directory = request.fields[0]
     flags = request.fields[1] if request.op == Op.RENAME2 else 0
     if flags & _WHITEOUT:
         raise error(errno.EINVAL)
     source = _existing(context, request.node, request.names[0])
-    if source.what is What.PLACED:
+    if source.kind is SpotKind.PLACED:
         return _refused(request, source.path)
     target = context.names.spot(target_directory, request.names[1])
-    if target.what is What.PLACED:
+    if target.kind is SpotKind.PLACED:
         return _refused(request, target.path)
-    if flags & _EXCHANGE and target.what is What.NOTHING:
+    if flags & _EXCHANGE and target.kind is SpotKind.NOTHING:
         raise error(errno.ENOENT)
     is_directory = stat.S_ISDIR(os.stat(source.name, dir_fd=source.fd, follow_symlinks=False).st_mode)
-    if barred := _barred(context, request, exchange=bool(flags & _EXCHANGE), brings=is_directory):
-        return _refused(request, barred)
+    if protected := _protected_end(context, request, exchange=bool(flags & _EXCHANGE), brings=is_directory):
+        return _refused(request, protected)
     _whole(context, source, target, is_directory=is_directory)
-    room = context.names.room(target)
-    if room is None:
+    new = context.names.new_spot(target)
+    if new is None:
         return _refused(request, target.path)
-    if room.fd < 0:
+    if new.fd < 0:
         raise error(errno.ENOENT)
-    _move(context, source, room, flags)
+    _move(context, source, new, flags)
     return b""
 
 
 def _whole(context: HandlerContext, source: Spot, target: Spot, *, is_directory: bool) -> None:
-    """Refuse to move what leads to matches: partly shown and partly not, it is copied by who would move it."""
-    if target.what is What.WAY and not is_directory:
+    """Refuse to move a directory that leads to matches, and is shown in part: EXDEV has the program copy it."""
+    if target.kind is SpotKind.WAY and not is_directory:
         raise error(errno.EISDIR)
-    if What.WAY in (source.what, target.what):
+    if SpotKind.WAY in (source.kind, target.kind):
         raise error(errno.EXDEV)
-    if target.what is What.NOTHING and is_directory and context.names.granted.leads(target.path):
+    if target.kind is SpotKind.NOTHING and is_directory and context.names.granted.leads(target.path):
         raise error(errno.EXDEV)
 
 
-def _barred(context: HandlerContext, request: FuseRequest, *, exchange: bool, brings: bool) -> str:
-    """The path of either end that is no place to move anything to, else an empty string."""
-    barred = context.names.barred(request.fields[0], request.names[1], moved=True, brings=brings)
-    if exchange and not barred:
-        barred = context.names.barred(request.node, request.names[0], moved=True, brings=True)
-    return barred
+def _protected_end(context: HandlerContext, request: FuseRequest, *, exchange: bool, brings: bool) -> str:
+    """The path of that end of a rename which other programs execute, else an empty string."""
+    protected = context.names.protected_path(request.fields[0], request.names[1], moved=True, brings=brings)
+    if exchange and not protected:
+        protected = context.names.protected_path(request.node, request.names[0], moved=True, brings=True)
+    return protected
 
 
 def _move(context: HandlerContext, source: Spot, target: Spot, flags: int) -> None:
@@ -251,7 +251,7 @@ def _move(context: HandlerContext, source: Spot, target: Spot, flags: int) -> No
     if replaced is not moved and not flags & _EXCHANGE:
         table.pin(replaced)
     if moved is not None and moved.fd < 0:
-        table.descriptor(moved)  # held from now on: renaming changes what it would be known by
+        table.descriptor(moved)  # a rename changes the time by which the inode is recognized
     kernel_calls.rename(source.fd, source.name, target.fd, target.name, flags)
     if moved is not None:
         moved.place = moved.place and target.place

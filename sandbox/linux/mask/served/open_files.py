@@ -1,4 +1,4 @@
-"""EFFECT: the handles the kernel holds: open files and open directories of the host, by number."""
+"""EFFECT: the handles that the kernel holds: open files and open directories of the host, by number."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class OpenFile:
     """An open file or directory.
 
     Attributes:
-        fd: -1 for a directory that is not the host's whole.
-        listing: of a directory, as it was when it was last read from its start.
+        fd: its descriptor, -1 for a mixed directory.
+        listing: the entries of a directory when it was last read from its start.
     """
 
     fd: int
@@ -27,14 +27,14 @@ class OpenFile:
 
 
 class OpenFiles:
-    """Handles by the number the kernel knows them by, from 1."""
+    """Handles by the numbers that the kernel knows, from 1 on."""
 
     def __init__(self) -> None:
         self._handles: dict[int, OpenFile] = {}
         self._next = 1
 
     def add(self, handle: OpenFile) -> int:
-        """Its number."""
+        """Keep a handle; its number."""
         if handle.node is not None:
             handle.node.handles += 1
         number, self._next = self._next, self._next + 1
@@ -45,7 +45,7 @@ class OpenFiles:
         """The handle of a number.
 
         Raises:
-            OSError: EBADF, there is none.
+            OSError: EBADF, no such handle exists.
         """
         handle = self._handles.get(number)
         if handle is None:
@@ -53,7 +53,7 @@ class OpenFiles:
         return handle
 
     def close(self, number: int) -> None:
-        """Forget a handle."""
+        """Close a handle, if there is one of that number."""
         handle = self._handles.pop(number, None)
         if handle is None:
             return

@@ -1,4 +1,4 @@
-"""EFFECT: requests of the mask that are about granted names, and the directories they may stand in."""
+"""EFFECT: the server of granted names and of the directories they may stand in: which handler answers a request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Handler = Callable[[HandlerContext, FuseRequest], bytes | memoryview | SeenRequest | SlowCall]
 
-# no write-back cache: with it the kernel believes its own sizes and pages over what the host changed
+# no write-back cache: with it the kernel trusts its own sizes and pages over the host's (fuse.h, FUSE_WRITEBACK_CACHE)
 _WANT = (
     InitFlag.ASYNC_READ
     | InitFlag.ATOMIC_O_TRUNC
@@ -37,7 +37,7 @@ _WANT = (
     | InitFlag.HANDLE_KILLPRIV_V2
 )
 
-# what is asked of a directory of the plan, and of everything else as well
+# operations on mixed directories of the plan, which the host's inodes answer as well
 _IN_DIRECTORIES: dict[int, Handler] = {
     Op.LOOKUP: name_operations.lookup,
     Op.CREATE: name_operations.create,
@@ -77,17 +77,17 @@ _HANDLERS: dict[int, Handler] = {
     Op.RELEASE: file_operations.release,
 }
 _OPENS_TO_CHANGE = os.O_ACCMODE | os.O_TRUNC
-_CHANGES_WAY = frozenset({Op.SETATTR, Op.SETXATTR, Op.REMOVEXATTR})
-# answered so once, and never asked again: nothing waits to be written when a file is closed
+_CHANGES_NODE = frozenset({Op.SETATTR, Op.SETXATTR, Op.REMOVEXATTR})
+# operations that ENOSYS ends for good: nothing waits to be written when a file is closed
 _NEVER_AGAIN = frozenset({Op.FLUSH, Op.POLL, Op.BMAP, Op.STATX})
 
 
 class PassthroughServer:
-    """The mask where a plan grants names: what is granted is the host's, everything else the plan's tree.
+    """The mask of a plan that grants names: granted names are the host's, and all else is the plan's tree.
 
     Args:
-        tree: what the plan places.
-        granted: which names are served from the host.
+        tree: the names that the plan places.
+        granted: the names that are served from the host.
         staging: an empty directory of this run, see `StagedNames`.
         executed: see `NameLookup`.
     """
@@ -100,7 +100,7 @@ class PassthroughServer:
     def answer(
         self, request: FuseRequest, *, now: int, owner: tuple[int, int]
     ) -> bytes | memoryview | SeenRequest | SlowCall | None:
-        """As `MaskTree.answer`; work that may wait for a disk comes back as `SlowCall`, its result being a payload."""
+        """The reply to a request, as of `MaskTree.answer`; a `SlowCall` does work whose result is the payload."""
         context = self._context
         context.owner, context.now = owner, now
         if request.op in fuse_protocol.SILENT:
@@ -116,39 +116,46 @@ class PassthroughServer:
         except OSError as error:
             return _failed(request, error)
         finally:
-            context.names.done()
+            context.names.end_request()
         if isinstance(answer, bytes):
             return fuse_protocol.reply(request.unique, answer)
         return answer
 
     def _handler(self, request: FuseRequest) -> Handler | None:
-        """Who answers; `None` for the plan's tree.
+        """The handler of a request; `None` for the plan's tree.
 
         Raises:
-            OSError: nobody does.
+            OSError: no handler answers it.
         """
-        op = request.op
-        context, names = self._context, self._context.names
-        if op in _NEVER_AGAIN and request.node >= FIRST:
-            raise OSError(errno.ENOSYS, "")
         if request.node < FIRST:
-            mixed = names.mixed(request.node)
-            if op == Op.ACCESS and mixed and names.granted.stages(mixed):
-                return _allowed
-            return _IN_DIRECTORIES.get(op) if mixed else None
+            return self._handler_in_tree(request)
+        op = request.op
+        if op in _NEVER_AGAIN:
+            raise OSError(errno.ENOSYS, "")
         handler = _HANDLERS.get(op)
         if handler is None:
             raise OSError(errno.ENOTTY if op == Op.IOCTL else errno.ENOSYS, "")
-        node = context.node(request.node)
-        if node.place is not None and (op in _CHANGES_WAY or (op == Op.OPEN and request.fields[0] & _OPENS_TO_CHANGE)):
-            barred = names.barred(node.place.directory, node.place.name)
-            if barred:
-                return lambda _context, asked: SeenRequest(
-                    barred, asked.op, fuse_protocol.error(asked.unique, errno.EROFS)
-                )
-        if node.way and op in _CHANGES_WAY and not names.is_made(node.key):
-            return _refused_way
-        return handler
+        refused = self._refused_path(request)
+        return handler if not refused else lambda _context, asked: _refusal(asked, refused)
+
+    def _handler_in_tree(self, request: FuseRequest) -> Handler | None:
+        """The handler of a request about a node of the plan's tree; `None` for the tree itself."""
+        names = self._context.names
+        mixed = names.mixed(request.node)
+        if request.op == Op.ACCESS and mixed and names.granted.stages(mixed):
+            return _allowed
+        return _IN_DIRECTORIES.get(request.op) if mixed else None
+
+    def _refused_path(self, request: FuseRequest) -> str:
+        """The path that a request may not change, though a grant covers it; empty where it may."""
+        op, names = request.op, self._context.names
+        node = self._context.node(request.node)
+        changes = op in _CHANGES_NODE or (op == Op.OPEN and bool(request.fields[0] & _OPENS_TO_CHANGE))
+        if changes and node.place is not None:
+            protected = names.protected_path(node.place.directory, node.place.name)
+            if protected:
+                return protected
+        return node.way if op in _CHANGES_NODE and not names.made_by_task(node.key) else ""
 
     def _forget(self, request: FuseRequest) -> None:
         fields, table = request.fields, self._context.names.table
@@ -159,7 +166,7 @@ class PassthroughServer:
                 table.forget(number, lookups)
 
     def close(self) -> tuple[str, ...]:
-        """At the end; what the task left beside granted names, as it saw the paths."""
+        """Close it at the end; the names left in staging, as the task saw their paths."""
         return self._context.names.close()
 
 
@@ -167,7 +174,7 @@ def _failed(request: FuseRequest, error: OSError) -> bytes:
     """The reply to a request that failed."""
     code = error.errno or errno.EIO
     if code == errno.ENOSYS and request.op in _HANDLERS:
-        code = errno.EOPNOTSUPP  # the kernel would never ask again
+        code = errno.EOPNOTSUPP  # after ENOSYS the kernel would never ask again
     return fuse_protocol.error(request.unique, code)
 
 
@@ -175,5 +182,5 @@ def _allowed(_context: HandlerContext, _request: FuseRequest) -> bytes:
     return b""
 
 
-def _refused_way(context: HandlerContext, request: FuseRequest) -> SeenRequest:
-    return SeenRequest(context.node(request.node).way, request.op, fuse_protocol.error(request.unique, errno.EROFS))
+def _refusal(request: FuseRequest, path: str) -> SeenRequest:
+    return SeenRequest(path, request.op, fuse_protocol.error(request.unique, errno.EROFS))

@@ -1,4 +1,4 @@
-"""EFFECT: where names live that the task makes beside granted ones: one directory for each directory it does so in."""
+"""EFFECT: the staging area: a directory for each directory in which the task makes names beside granted ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class StagedNames:
     """The staging area of one run.
 
     Args:
-        path: an existing directory of this run alone, absolute with no link in it; empty for none.
+        path: an existing directory of this run alone, absolute, with no link in it; empty for none.
     """
 
     def __init__(self, path: str) -> None:
@@ -25,15 +25,20 @@ class StagedNames:
         self._areas: dict[str, int] = {}
 
     def __bool__(self) -> bool:
-        """Whether there is one."""
+        """Whether a staging area exists."""
         return self._root >= 0
 
     def area(self, directory: str, *, make: bool) -> int:
-        """A descriptor of the area for a directory, by its path as the task sees it; -1 where nothing was staged."""
+        """A descriptor of a directory's area; -1 where nothing was staged in it.
+
+        Args:
+            directory: the directory's path as the task sees it.
+            make: whether to make an area that does not exist.
+        """
         fd = self._areas.get(directory, -1)
         if fd < 0 and make and self._root >= 0:
             name = f"{len(self._areas):x}"
-            # one that is there belongs to somebody else: the directory was to be empty
+            # a directory of that name is somebody else's: the staging area was to be empty
             os.mkdir(name, 0o700, dir_fd=self._root)
             try:
                 fd = self._areas[directory] = os.open(name, _DIRECTORY, dir_fd=self._root)
@@ -54,12 +59,12 @@ class StagedNames:
         return True
 
     def names(self, directory: str) -> list[str]:
-        """What is staged in a directory."""
+        """The names staged in a directory."""
         fd = self._areas.get(directory, -1)
         return [] if fd < 0 else _names(fd)
 
     def leftovers(self) -> tuple[str, ...]:
-        """Every path staged and still there, as the task sees it; what lies below one is not told."""
+        """The paths of all staged names, as the task saw them; names below a staged directory are left out."""
         return tuple(sorted(f"{path.rstrip('/')}/{name}" for path, fd in self._areas.items() for name in _names(fd)))
 
 
