@@ -32,9 +32,9 @@ def main(words: list[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         # whoever read us has gone
-        from vxconf.cli.console import discard
+        from vxconf.cli.console import discard_output
 
-        discard()
+        discard_output()
         return 141
     except Exception as fault:  # noqa: BLE001  the one guard: whatever was not foreseen is told in one line
         return _unforeseen(fault, words)
@@ -56,7 +56,7 @@ def program() -> Never:
 
 def _carry_out(words: list[str]) -> int:
     from vxconf.cli.arguments import check_arguments
-    from vxconf.cli.console import USAGE, Unwritten, UsageError, discard, err, flush
+    from vxconf.cli.console import USAGE, Unwritten, UsageError, discard_output, err, flush
     from vxconf.cli.dispatch import dispatch
 
     try:
@@ -72,7 +72,7 @@ def _carry_out(words: list[str]) -> int:
         err(f"error: {fault}\n")
         return USAGE
     except Unwritten as fault:
-        discard()
+        discard_output()
         err(f"error: {fault}\n")
         return _not_done(words)
     return status
@@ -87,9 +87,9 @@ def _unforeseen(fault: Exception, words: list[str]) -> int:
     if isinstance(fault, MemoryError):
         sys.stderr.write("error: no memory is left, free some or raise the limit of it (ulimit -v)\n")
         return _not_done(words)
-    from vxconf.cli.crash_report import write_down
+    from vxconf.cli.crash_report import write_crash_report
 
-    report = write_down(fault)
+    report = write_crash_report(fault)
     where = f"it is written down in {report}" if report else "set VXCONF_DEBUG=1 to see where"
     what = f"{type(fault).__name__}{': ' + first if first else ''}"
     sys.stderr.write(f"error: unexpected {what}; this is a mistake in vxconf, {where}\n")

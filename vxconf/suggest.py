@@ -19,14 +19,14 @@ class NearestNames:
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = [name for name in names if len(name) <= _LONGEST]
-        self._folded = {fold(name): name for name in self.names}
+        self._folded = {folded_name(name): name for name in self.names}
         self._left = _BUDGET
 
     def to(self, wrong: str) -> str | None:
         """The nearest name; one that differs in case, `_` and `-` alone first."""
         if len(wrong) > _LONGEST:
             return None
-        same = self._folded.get(fold(wrong))
+        same = self._folded.get(folded_name(wrong))
         if same is not None and same != wrong:
             return same
         if self._left < len(self.names):
@@ -36,7 +36,7 @@ class NearestNames:
         return near[0] if near else None
 
 
-def fold(name: str) -> str:
+def folded_name(name: str) -> str:
     """The name without what people confuse."""
     return name.casefold().replace("_", "").replace("-", "")
 

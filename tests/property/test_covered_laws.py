@@ -14,8 +14,8 @@ from sandbox.request.linked_packages import ListedProjects
 from tests.property.strategies import FACTS, HOME, WORKSPACE, trees
 from tests.support.memory_files import MemoryFiles
 from vxconf.document.parse import parse
-from vxconf.lint.grant_warnings import cautions
-from vxconf.resolve.judge_block import BlockSetting, JudgedBlock, judge
+from vxconf.lint.grant_warnings import warnings_of_grants
+from vxconf.resolve.judge_block import BlockSetting, JudgedBlock, judge_block
 from vxconf.resolve.normalize import normalize
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _judged(
         files=files,
         facts=FACTS,
     )
-    return run.sandbox, judge(run.sandbox, document, where), document
+    return run.sandbox, judge_block(run.sandbox, document, where), document
 
 
 def _planned(judged: JudgedBlock, files: MemoryFiles) -> Plan | None:
@@ -78,7 +78,7 @@ def test_an_entry_that_is_called_covered_can_be_removed_and_nothing_changes(
 ) -> None:
     block = {"allow": {"read": read, "write": write}, "hermetic": hermetic}
     model, judged, document = _judged(block, files, nested)
-    found = cautions(model, judged, document, files=files, stores=(), is_made=lambda _path: False)
+    found = warnings_of_grants(model, judged, document, files=files, stores=(), is_made=lambda _path: False)
     before = _planned(judged, files)
     asked = [*files.kinds, *(f"{path}/new" for path in files.kinds), HOME, "/", "/etc/x", f"{PROJECT}/.vscode/x"]
     for caution in found:

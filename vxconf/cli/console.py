@@ -44,7 +44,7 @@ def flush() -> None:
         raise Unwritten(fault) from None
 
 
-def discard() -> None:
+def discard_output() -> None:
     """Lets nobody try again to write what could not be written, the interpreter at its end for one."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

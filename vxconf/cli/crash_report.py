@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 KEPT = 10
 
 
-def directory() -> Path:
+def reports_directory() -> Path:
     """The user's own place for logs of vxconf, by the custom of the system; it may not exist."""
     return platformdirs.user_log_path("vxconf", appauthor=False)
 
 
-def write_down(fault: BaseException) -> Path | None:
+def write_crash_report(fault: BaseException) -> Path | None:
     """Keeps the traceback of a fault, readable to its user alone; no argument and no value of a variable is in it.
 
     Args:
@@ -38,7 +38,7 @@ def write_down(fault: BaseException) -> Path | None:
         f"{''.join(traceback.format_exception(fault))}"
     )
     try:
-        place = directory()
+        place = reports_directory()
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         report = place / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt"
         # new and no link: somebody else may write to a directory that a variable names

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.machine.ask_facts import home_directory
 from vxconf.cli.console import UsageError
-from vxconf.diagnostics.render import text
+from vxconf.diagnostics.render import diagnostics_text
 from vxconf.workspace.find_projects import TooManyDirectories
 from vxconf.workspace.load_file import load_file
 from vxconf.workspace.references import Unknown
@@ -30,10 +30,10 @@ def workspace_here() -> Workspace:
 
 def find_task(reference: str) -> Task:
     """The task a user named, of the workspace here; see `task_of`."""
-    return task_of(workspace_here(), reference)
+    return task_in(workspace_here(), reference)
 
 
-def task_of(workspace: Workspace, reference: str) -> Task:
+def task_in(workspace: Workspace, reference: str) -> Task:
     """The task a user named.
 
     Raises:
@@ -47,7 +47,7 @@ def task_of(workspace: Workspace, reference: str) -> Task:
         raise UsageError(f"{fault.directory} holds more directories than can be searched for projects") from None
 
 
-def rendered(diagnostics: Iterable[Diagnostic], task: Task, *, colour: bool) -> str:
+def task_diagnostics_text(diagnostics: Iterable[Diagnostic], task: Task, *, colour: bool) -> str:
     """Diagnostics of a task as text, with the lines they are about."""
     loaded, workspace = task.project.loaded, task.project.workspace
     found = tuple(diagnostics)
@@ -56,4 +56,4 @@ def rendered(diagnostics: Iterable[Diagnostic], task: Task, *, colour: bool) -> 
     name = workspace.name_of(marker)
     if name not in sources and any(one.file == name for one in found) and os.path.isfile(marker):
         sources[name] = load_file(marker, file=name).text
-    return text(found, sources, colour=colour)
+    return diagnostics_text(found, sources, colour=colour)

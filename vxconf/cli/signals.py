@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-class forwarded:  # noqa: N801  read as a phrase: with forwarded(...)
+class SignalForwarder:
     """Signals to us are signals to the command; a second interrupt ends it at once.
 
     Attributes:

@@ -24,7 +24,7 @@ EACH = 48
 MOST = 16
 
 
-def shared(jobs: Sequence[Job], work: Callable[[Job], Found], *, processes: int | None = None) -> list[Found]:
+def map_in_processes(jobs: Sequence[Job], work: Callable[[Job], Found], *, processes: int | None = None) -> list[Found]:
     """What `work` finds for each job, in their order.
 
     Args:

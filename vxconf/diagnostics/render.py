@@ -22,7 +22,7 @@ _WINDOW = 160
 _RED, _YELLOW, _BLUE, _BOLD, _OFF = "\x1b[31m", "\x1b[33m", "\x1b[34m", "\x1b[1m", "\x1b[0m"
 
 
-def text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str], *, colour: bool = False) -> str:
+def diagnostics_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str], *, colour: bool = False) -> str:
     """Each diagnostic with the line it is about.
 
     Args:
@@ -39,7 +39,7 @@ def text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str], *, colou
     return "\n".join(out)
 
 
-def as_dict(diagnostic: Diagnostic) -> dict[str, Any]:
+def diagnostic_as_dict(diagnostic: Diagnostic) -> dict[str, Any]:
     """A diagnostic as the JSON value of the contract."""
     place = diagnostic.place
     return {
@@ -57,7 +57,7 @@ def as_dict(diagnostic: Diagnostic) -> dict[str, Any]:
     }
 
 
-def github(diagnostics: Iterable[Diagnostic]) -> str:
+def github_commands(diagnostics: Iterable[Diagnostic]) -> str:
     """One workflow command a diagnostic."""
     out: list[str] = []
     for diagnostic in diagnostics:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def sarif(diagnostics: Sequence[Diagnostic], *, base: str) -> dict[str, Any]:
+def sarif_log(diagnostics: Sequence[Diagnostic], *, base: str) -> dict[str, Any]:
     """One run with one result a diagnostic.
 
     Args:

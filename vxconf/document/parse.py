@@ -214,9 +214,9 @@ def _toml_fault(text: str, file: str, error: tomllib.TOMLDecodeError) -> tuple[D
 
         start, end, key = duplicate_at(text, offset)
         return (_twice(text, file, start, end, key),)
-    from vxconf.document.syntax_help import toml_words
+    from vxconf.document.syntax_help import toml_syntax_help
 
-    words, advice = toml_words(message, text, offset)
+    words, advice = toml_syntax_help(message, text, offset)
     return (_diagnostic(file, "VX004", place_at(text, offset), f"not TOML: {words}", advice),)
 
 
@@ -252,9 +252,9 @@ def _json(text: str, file: str) -> Document:
             parse_float=_finite_float,
         )
     except json.JSONDecodeError as error:
-        from vxconf.document.syntax_help import json_fault
+        from vxconf.document.syntax_help import json_syntax_help
 
-        offset, message, advice = json_fault(text, error)
+        offset, message, advice = json_syntax_help(text, error)
         raise _unreadable(file, "VX004", place_at(text, offset), f"not JSON: {message}", advice) from None
     except RecursionError:
         raise UnreadableFile((too_deep(file, place_at(text, *_deep_place(text))),)) from None

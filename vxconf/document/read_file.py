@@ -42,7 +42,7 @@ class TooLarge(ReadError):
     """The file has more bytes than it may."""
 
 
-def read(path: str, *, limit: int = LIMIT) -> bytes:
+def read_file(path: str, *, limit: int = LIMIT) -> bytes:
     """The bytes of a regular file, links followed.
 
     Args:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from json import JSONDecodeError
 
 
-def toml_words(message: str, text: str, offset: int) -> tuple[str, str]:
+def toml_syntax_help(message: str, text: str, offset: int) -> tuple[str, str]:
     """The parser's message in words for people, and what to write instead."""
     line = text[text.rfind("\n", 0, offset) + 1 :].split("\n", 1)[0].strip()[:1000]
     here = text[offset : offset + 8]
@@ -28,7 +28,7 @@ def toml_words(message: str, text: str, offset: int) -> tuple[str, str]:
     return _lower(message), ""
 
 
-def json_fault(text: str, error: JSONDecodeError) -> tuple[int, str, str]:
+def json_syntax_help(text: str, error: JSONDecodeError) -> tuple[int, str, str]:
     """Where the fault is, what it is, and what to write instead."""
     offset = min(error.pos, len(text))
     if not text.strip():

@@ -28,7 +28,7 @@ _TOLD = 20
 LARGE = 1_000
 
 
-def cautions(
+def warnings_of_grants(
     block: SandboxModel,
     judged: JudgedBlock,
     document: Document,
@@ -58,7 +58,7 @@ def cautions(
     return tuple(
         Finding(
             code=code, path=entry.path, message=f"{_field(entry)} {quoted(entry.text)} {what}", help=remedy
-        ).diagnose(document)
+        ).to_diagnostic(document)
         for code, entry, what, remedy in found
     )
 
@@ -117,9 +117,9 @@ def _covered(block: SandboxModel, judged: JudgedBlock, document: Document, inert
     covers = _covers(judged, reads, writes, inert)
     if not covers:
         return
-    from vxconf.lint.redundant_entries import Needless
+    from vxconf.lint.redundant_entries import RedundantEntries
 
-    needless, told = Needless(block, judged, document), 0
+    needless, told = RedundantEntries(block, judged, document), 0
     for entry, cover in covers:
         # a plan is asked for each, and who was told so often looks at the rest himself
         if told < _TOLD and needless(entry):
@@ -176,7 +176,7 @@ def _outside(judged: JudgedBlock) -> Iterator[_Found]:
             yield "VX415", entry, what, 'grant what the task needs of the workspace, such as "." for its project'
 
 
-def store_places(home: str, files: Files) -> frozenset[str]:
+def credential_store_places(home: str, files: Files) -> frozenset[str]:
     """Every place below home where a credential store is or would be, and where it really is."""
     places = {*(paths.join(home, store) for store in STORES), *SYSTEM}
     return frozenset(places | {paths.canonical(place, files) for place in places})

@@ -33,7 +33,9 @@ _STRANGERS = (
 _Found = tuple[str, "Entry", str, str]
 
 
-def cautions(block: SandboxModel, judged: JudgedBlock, document: Document, *, files: Files) -> tuple[Diagnostic, ...]:
+def warnings_of_network(
+    block: SandboxModel, judged: JudgedBlock, document: Document, *, files: Files
+) -> tuple[Diagnostic, ...]:
     """The warnings of one block, the same on every platform.
 
     Args:
@@ -59,7 +61,7 @@ def cautions(block: SandboxModel, judged: JudgedBlock, document: Document, *, fi
             path=entry.path,
             message=f"{entry.path[-3]}.{entry.path[-2]} {quoted(entry.text)} {what}",
             help=remedy,
-        ).diagnose(document)
+        ).to_diagnostic(document)
         for code, entry, what, remedy in found
     )
 

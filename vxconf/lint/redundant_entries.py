@@ -8,7 +8,7 @@ from sandbox.base import paths
 from sandbox.contract.errors import RequestRefused
 from sandbox.planning.linux_plan import plan
 from sandbox.planning.operations import Make, Name, Names
-from vxconf.resolve.judge_block import judge
+from vxconf.resolve.judge_block import judge_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _OTHER = "\x01"
 
 
-class Needless:
+class RedundantEntries:
     """Asks the plans of one block: the one it has, and the one it would have without an entry."""
 
     def __init__(self, block: SandboxModel, judged: JudgedBlock, document: Document) -> None:
@@ -43,7 +43,7 @@ class Needless:
             read=tuple(one for one in block.read if one != entry),
             write=tuple(one for one in block.write if one != entry),
         )
-        left = _planned(judge(rest, self._document, self._judged.where).bare, files)
+        left = _planned(judge_block(rest, self._document, self._judged.where).bare, files)
         return left is not None and _same(self._whole, left, files)
 
 

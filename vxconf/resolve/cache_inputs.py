@@ -9,7 +9,7 @@ from sandbox.base.host_facts import Kind
 from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal
 from sandbox.request import cache_key
-from vxconf.resolve.judge_block import diagnose
+from vxconf.resolve.judge_block import refusal_diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vxconf.resolve.task_model import TaskModel
 
 
-def unread(request: Request, task: TaskModel, document: Document, files: Files) -> tuple[Diagnostic, ...]:
+def unreadable_inputs(request: Request, task: TaskModel, document: Document, files: Files) -> tuple[Diagnostic, ...]:
     """One refusal for each entry of `cache.inputs.workspaceFiles` that takes a file no grant reaches."""
     if task.cache is None:
         return ()
@@ -36,10 +36,10 @@ def unread(request: Request, task: TaskModel, document: Document, files: Files) 
         try:
             for name in _files(entry, root, files):
                 if not back(paths.join(root, name)) and cache_key.keyed_outside_grants(request, (name,), files):
-                    found.append(diagnose(_hidden(name, request), path, document))
+                    found.append(refusal_diagnostic(_hidden(name, request), path, document))
                     break
         except Refusal as refusal:
-            found.append(diagnose(refusal, path, document))
+            found.append(refusal_diagnostic(refusal, path, document))
     return tuple(found)
 
 

@@ -194,12 +194,12 @@ class JudgedBlock:
             yield self.origins.get(field, field)
 
 
-def not_yet(diagnostic: Diagnostic) -> bool:
+def is_not_enforced_yet(diagnostic: Diagnostic) -> bool:
     """Whether it is about something valid that this version does not enforce yet."""
     return diagnostic.code.startswith("VX5")
 
 
-def judge(
+def judge_block(
     block: SandboxModel, document: Document, where: BlockSetting, folded: Callable[[], Folded] = Folded
 ) -> JudgedBlock:
     """Resolves a block and finds every reason why it cannot be granted.
@@ -218,7 +218,7 @@ def judge(
         home=where.facts.home,
         files=where.files,
     )
-    diagnostics = [diagnose(r.refusal, r.path, document) for r in resolution.refusals]
+    diagnostics = [refusal_diagnostic(r.refusal, r.path, document) for r in resolution.refusals]
     trial = _Trial(resolution.config)
     known = WorkspaceFacts(root=where.workspace, cache_dir=where.cache_dir, links=resolution.links)
     request: Request | None = None
@@ -233,7 +233,8 @@ def judge(
                 planned = _planned(request, where.files)
         except RequestRefused as fault:
             diagnostics += [
-                diagnose(r, place_of(trial.field(r.field), resolution, block), document) for r in fault.refusals
+                refusal_diagnostic(r, path_of_field(trial.field(r.field), resolution, block), document)
+                for r in fault.refusals
             ]
             if not trial.without({r.field for r in fault.refusals}):
                 break
@@ -255,7 +256,7 @@ def _names_something(grant: str, files: Files) -> bool:
     return kind is Kind.DIRECTORY or (kind in {Kind.FILE, Kind.OTHER} and not grant.endswith("/"))
 
 
-def diagnose(refusal: Refusal, path: FieldPath, document: Document) -> Diagnostic:
+def refusal_diagnostic(refusal: Refusal, path: FieldPath, document: Document) -> Diagnostic:
     """A refusal of the engine, told at its place in the file."""
     from vxconf.diagnostics.codes.table import CODES
     from vxconf.document.spans import locate
@@ -271,7 +272,7 @@ def diagnose(refusal: Refusal, path: FieldPath, document: Document) -> Diagnosti
     )
 
 
-def place_of(field: str, resolution: Resolution, block: SandboxModel) -> FieldPath:
+def path_of_field(field: str, resolution: Resolution, block: SandboxModel) -> FieldPath:
     """The place in the file of a field of the resolved config."""
     origins = resolution.origin(field)
     if origins:

@@ -13,7 +13,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from vxconf.diagnostics.diagnostic import UnreadableFile
-from vxconf.document.read_file import ReadError, read
+from vxconf.document.read_file import ReadError, read_file
 from vxconf.edit.add_entries import Change, Uneditable, additions, with_entries
 from vxconf.workspace.load_file import load_text
 from vxconf.workspace.project import Refused
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sandbox.contract.results import Fix
     from vxconf.workspace.project import Task
 
-__all__ = ["Change", "Unfixed", "apply"]
+__all__ = ["Change", "Unfixed", "write_fix"]
 
 #: What stands where a secret was taken out of an entry; no path and no pattern is spelled so.
 _MASKED = "***"
@@ -44,7 +44,7 @@ class Unfixed(Exception):
         self.help = help
 
 
-def apply(task: Task, fix: Fix) -> tuple[Change, ...]:
+def write_fix(task: Task, fix: Fix) -> tuple[Change, ...]:
     """Write a fix into the file of a task, as it was loaded for the run.
 
     Returns:
@@ -78,7 +78,7 @@ def apply(task: Task, fix: Fix) -> tuple[Change, ...]:
 
 def _read(path: str, file: str) -> bytes:
     try:
-        return read(path)
+        return read_file(path)
     except ReadError as fault:
         raise Unfixed(f"{file} {fault.message}", fault.help) from None
 

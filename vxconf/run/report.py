@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vxconf.workspace.project import Task
 
 
-def as_dict(result: RunResult, *, task: str) -> dict[str, Any]:
+def result_as_dict(result: RunResult, *, task: str) -> dict[str, Any]:
     """A result as the JSON value of the contract."""
     protections = result.protections
     return {
@@ -62,7 +62,7 @@ def as_dict(result: RunResult, *, task: str) -> dict[str, Any]:
 
 def block_refusal(diagnostic: Diagnostic) -> dict[str, Any]:
     """A refusal that has a place in a file: the diagnostic, whose help is the hint of the contract."""
-    return {**render.as_dict(diagnostic), "hint": diagnostic.help}
+    return {**render.diagnostic_as_dict(diagnostic), "hint": diagnostic.help}
 
 
 def engine_refusal(refusal: RunRefusal) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def engine_refusal(refusal: RunRefusal) -> dict[str, Any]:
     }
 
 
-def report(result: RunResult, task: Task, *, suggest: bool = True) -> str:
+def report_text(result: RunResult, task: Task, *, suggest: bool = True) -> str:
     """What people are told after the command's own output; empty for a plain pass.
 
     Args:
@@ -94,7 +94,7 @@ def report(result: RunResult, task: Task, *, suggest: bool = True) -> str:
     return "".join(f"{render.printable(line)}\n" for line in _lines(result, task, suggest=suggest))
 
 
-def changed(changes: Iterable[Change]) -> str:
+def changes_text(changes: Iterable[Change]) -> str:
     """What was written into a task's file."""
     lines = (f"{c.file}:{c.line}: added {quoted(c.entry)} to {c.path}{_whole(c.path, (c.entry,))}" for c in changes)
     return "".join(f"{render.printable(line)}\n" for line in lines)

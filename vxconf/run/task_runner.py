@@ -254,7 +254,7 @@ class TaskRunner:
     def _unsandboxed(self, task: Task, what: Exec) -> RunResult:
         with contextlib.ExitStack() as held:
             streams = [held.enter_context(_pumped(self._listener, task, stream)) for stream in (1, 2)]
-            return unsandboxed.run(
+            return unsandboxed.run_unsandboxed(
                 task,
                 what,
                 [],

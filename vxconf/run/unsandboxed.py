@@ -26,7 +26,7 @@ _GRACE = 5.0
 _NOT_STARTED, _TIMED_OUT = 125, 124
 
 
-def run(
+def run_unsandboxed(
     task: Task,
     what: Exec,
     args: list[str],

@@ -30,7 +30,7 @@ class Finding(NamedTuple):
     at_key: bool = False
     platform: Platform | None = None
 
-    def diagnose(self, document: Document) -> Diagnostic:
+    def to_diagnostic(self, document: Document) -> Diagnostic:
         """The same with its place and severity."""
         from vxconf.diagnostics.codes.table import CODES
         from vxconf.document.spans import locate

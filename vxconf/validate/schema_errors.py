@@ -15,7 +15,7 @@ from vxconf.diagnostics.diagnostic import dotted, quoted
 from vxconf.document.document import NotFinite
 from vxconf.schema import schema_files
 from vxconf.validate.finding import Finding
-from vxconf.validate.unknown_keys import close, unknown_key
+from vxconf.validate.unknown_keys import is_misspelling, unknown_key_findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ _SHOWN = 80
 _LARGE = 10**15
 
 
-def complain(
+def schema_findings(
     data: object, form: Format, name: schema_files.Name, root: schema_files.Schema | None = None
 ) -> Iterator[Finding]:
     """Every mistake the schema finds, in no order; `root` is another schema to judge by."""
@@ -55,7 +55,7 @@ class _Words:
         if not isinstance(wanted, dict):
             return
         if rule == "additionalProperties":
-            yield from unknown_key(value, path, root, name)
+            yield from unknown_key_findings(value, path, root, name)
         elif rule == "anyOf":
             yield from self._union(error, path, root, name)
         elif rule == "type":
@@ -103,7 +103,7 @@ class _Words:
     def _missing(self, value: dict[str, Any], path: FieldPath, wanted: schema_files.Schema) -> Iterator[Finding]:
         known = wanted.get("properties", {})
         for key in wanted["required"]:
-            misspelt = any(k not in known and close(k, key) for k in value)
+            misspelt = any(k not in known and is_misspelling(k, key) for k in value)
             if key not in value and not misspelt:
                 example = known[key]["examples"][0]
                 line = f'{key} = "{example}"' if self._form == "toml" else f'"{key}": "{example}"'

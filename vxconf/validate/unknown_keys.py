@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from vxconf.diagnostics.diagnostic import dotted, quoted
 from vxconf.schema import schema_files
-from vxconf.suggest import NearestNames, fold
+from vxconf.suggest import NearestNames, folded_name
 from vxconf.validate.finding import Finding
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _KNOWN: dict[tuple[str, str], str] = {
 }
 
 
-def unknown_key(
+def unknown_key_findings(
     value: dict[str, Any], path: FieldPath, root: schema_files.Schema, name: schema_files.Name
 ) -> Iterator[Finding]:
     """One finding for each key of a table that the schema does not know there."""
@@ -68,11 +68,11 @@ def _advice(key: str, value: dict[str, Any], path: FieldPath, nearest: NearestNa
         if "exec" in value:
             return f"move it into exec: [{dotted((*path, 'exec', 'sandbox'))}]"
         return "a task without exec is a group and takes no sandbox: put it on the tasks it depends on"
-    said = _KNOWN.get((table, fold(key)))
+    said = _KNOWN.get((table, folded_name(key)))
     if said is not None:
         return said
     near = nearest.to(key)
-    if near is not None and fold(near) == fold(key):
+    if near is not None and folded_name(near) == folded_name(key):
         return f"did you mean {quoted(near)}?"
     elsewhere = _elsewhere(key, path, name)
     if elsewhere:
@@ -94,7 +94,7 @@ def _elsewhere(key: str, path: FieldPath, name: schema_files.Name) -> list[str]:
     """The one or two tables nearest to `path` that know the key."""
     known = schema_files.homes(name)
     if key not in known:
-        key = next((k for k in known if fold(k) == fold(key)), key)
+        key = next((k for k in known if folded_name(k) == folded_name(key)), key)
     homes = known.get(key, ())
     here = [schema_files.ANY if i == 1 and path[0] == "tasks" else str(part) for i, part in enumerate(path)]
 
@@ -116,6 +116,6 @@ def _elsewhere(key: str, path: FieldPath, name: schema_files.Name) -> list[str]:
     ]
 
 
-def close(wrong: str, right: str) -> bool:
+def is_misspelling(wrong: str, right: str) -> bool:
     """Whether somebody who wrote `wrong` meant `right`."""
     return NearestNames([right]).to(wrong) == right

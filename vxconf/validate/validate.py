@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from vxconf.diagnostics.diagnostic import in_order
 from vxconf.document.parse import deep_path, too_deep
 from vxconf.schema import _validator, _validator_workspace
-from vxconf.validate.rules import RULES, view
+from vxconf.validate.rules import RULES
+from vxconf.validate.rules.view import file_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from vxconf.document.document import Document
     from vxconf.schema.schema_files import Name
     from vxconf.validate.finding import Finding
-    from vxconf.validate.rules import FileView
+    from vxconf.validate.rules.view import FileView
 
 
 def validate(
@@ -32,11 +33,11 @@ def validate(
         deep = _too_deep(document)
         if deep is not None:
             return (deep,)
-        findings = _complaints(document, "vx")
+        findings = _schema_findings(document, "vx")
     judged = {finding.path for finding in findings}
-    seen = view(document.data, escapes="\\" in document.text)
+    seen = file_view(document.data, escapes="\\" in document.text)
     findings += [finding for rule in rules for finding in rule(seen) if finding.path not in judged]
-    return in_order(finding.diagnose(document) for finding in findings)
+    return in_order(finding.to_diagnostic(document) for finding in findings)
 
 
 def validate_workspace(document: Document) -> tuple[Diagnostic, ...]:
@@ -46,7 +47,7 @@ def validate_workspace(document: Document) -> tuple[Diagnostic, ...]:
     deep = _too_deep(document)
     if deep is not None:
         return (deep,)
-    return in_order(finding.diagnose(document) for finding in _complaints(document, "workspace"))
+    return in_order(finding.to_diagnostic(document) for finding in _schema_findings(document, "workspace"))
 
 
 def _passes(check: Callable[[object], object], data: object) -> bool:
@@ -67,11 +68,11 @@ def _too_deep(document: Document) -> Diagnostic | None:
     return too_deep(document.file, place._replace(end_line=place.line, end_column=place.column + 1))
 
 
-def _complaints(document: Document, name: Name) -> list[Finding]:
-    from vxconf.validate.schema_errors import complain
+def _schema_findings(document: Document, name: Name) -> list[Finding]:
+    from vxconf.validate.schema_errors import schema_findings
 
     data = _failing_tasks(document.data) if name == "vx" else document.data
-    return list(complain(data, document.format, name))
+    return list(schema_findings(data, document.format, name))
 
 
 def _failing_tasks(data: Any) -> Any:

@@ -9,7 +9,7 @@ from sandbox.base import paths
 from vxconf.diagnostics.diagnostic import Diagnostic, Severity, dotted, in_order
 from vxconf.validate.validate import validate_workspace
 from vxconf.workspace.find_projects import TooManyDirectories
-from vxconf.workspace.load_file import read_document, whole_file
+from vxconf.workspace.load_file import file_diagnostic, read_document
 from vxconf.workspace.references import Unknown
 
 if TYPE_CHECKING:
@@ -69,26 +69,26 @@ def workspace_diagnostics(workspace: EnclosingWorkspace) -> tuple[Diagnostic, ..
     file = workspace.name_of(root.marker)
     if root.problem:
         remedy = "put the projects in a directory of their own, with .vx/workspace.toml in it"
-        return (whole_file("VX310", file, root.problem, remedy),)
+        return (file_diagnostic("VX310", file, root.problem, remedy),)
     if root.rule == "workspace.toml":
         broken = _workspace_file(workspace, file)
         if broken:
             return broken
     if members.problem:
-        return (whole_file(members.code, file, members.problem, members.help),)
+        return (file_diagnostic(members.code, file, members.problem, members.help),)
     try:
         workspace.index.all()
     except TooManyDirectories as fault:
         message = f"{fault.directory} holds more directories than can be searched for projects"
-        return (whole_file("VX310", file, message, "mark a smaller workspace with .vx/workspace.toml"),)
+        return (file_diagnostic("VX310", file, message, "mark a smaller workspace with .vx/workspace.toml"),)
     return ()
 
 
-def softened(diagnostic: Diagnostic) -> Diagnostic:
+def unenforced_as_warning(diagnostic: Diagnostic) -> Diagnostic:
     """A diagnostic as a check tells it: what is valid and only not enforced yet is no fault of the file."""
-    from vxconf.resolve.judge_block import not_yet
+    from vxconf.resolve.judge_block import is_not_enforced_yet
 
-    return dataclasses.replace(diagnostic, severity=Severity.WARNING) if not_yet(diagnostic) else diagnostic
+    return dataclasses.replace(diagnostic, severity=Severity.WARNING) if is_not_enforced_yet(diagnostic) else diagnostic
 
 
 def _unusable(workspace: EnclosingWorkspace) -> bool:
@@ -105,24 +105,24 @@ def _block(task: Task, block: SandboxModel, document: Document, platforms: Itera
             return
         if judged is None:
             return
-        yield from map(softened, judged.refusals)
+        yield from map(unenforced_as_warning, judged.refusals)
         if _has_grants(block) and platform == "linux":
-            from vxconf.lint.grant_warnings import cautions
+            from vxconf.lint.grant_warnings import warnings_of_grants
 
             workspace = task.project.workspace
-            yield from cautions(
+            yield from warnings_of_grants(
                 block,
                 judged,
                 document,
                 files=workspace.files,
-                stores=workspace.store_places,
+                stores=workspace.credential_stores,
                 is_made=lambda path: _is_made(task.project.workspace, path),
             )
         if _has_endpoints(block):
             from vxconf.lint import network_warnings
 
-            yield from network_warnings.cautions(block, judged, document, files=task.project.workspace.files)
-    if block.network is True and listed(task.project.workspace) == ():
+            yield from network_warnings.warnings_of_network(block, judged, document, files=task.project.workspace.files)
+    if block.network is True and listed_hosts(task.project.workspace) == ():
         from vxconf.diagnostics.codes.table import CODES
 
         path = (*block.path, "allow", "network")
@@ -154,7 +154,7 @@ def _has_endpoints(block: SandboxModel) -> bool:
     return bool(block.network or block.deny_network or block.unix_sockets)
 
 
-def listed(workspace: EnclosingWorkspace) -> tuple[str, ...] | None:
+def listed_hosts(workspace: EnclosingWorkspace) -> tuple[str, ...] | None:
     """The hosts the tasks of a workspace list, each once; `None` for a workspace too large to be searched."""
     try:
         tasks = workspace.tasks

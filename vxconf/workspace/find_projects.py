@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sandbox.base.globs import escape, matcher
-from vxconf.workspace.members import MemberGlobs, members
+from vxconf.workspace.members import MemberGlobs, member_globs
 from vxconf.workspace.root import CONFIG_NAMES
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ProjectFinder:
     @cached_property
     def members(self) -> MemberGlobs:
         """What the workspace's own file says."""
-        return members(self._root)
+        return member_globs(self._root)
 
     def all(self) -> tuple[str, ...]:
         """Every project, absolute and canonical, sorted; the root itself when it is one.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity, UnreadableFile, dotted
 from vxconf.document.parse import format_of, parse
-from vxconf.document.read_file import ReadError, TooLarge, read
+from vxconf.document.read_file import ReadError, TooLarge, read_file
 from vxconf.resolve.normalize import normalize
 from vxconf.resolve.task_model import FileModel
 from vxconf.validate.validate import validate
@@ -77,16 +77,16 @@ def load_file(path: str, *, file: str, known: Known | None = None) -> LoadedFile
         known: files loaded before, to which this one is added.
     """
     try:
-        raw = read(path)
+        raw = read_file(path)
     except ReadError as fault:
-        return unloaded(path, _unread(fault, file))
+        return file_without_tasks(path, _unread(fault, file))
     return load_text(raw, path=path, file=file, known=known)
 
 
 def read_document(path: str, *, file: str) -> tuple[Document | None, tuple[Diagnostic, ...]]:
     """The document of any file, or why there is none."""
     try:
-        return parse(read(path), file=file), ()
+        return parse(read_file(path), file=file), ()
     except ReadError as fault:
         return None, (_unread(fault, file),)
     except UnreadableFile as fault:
@@ -95,7 +95,7 @@ def read_document(path: str, *, file: str) -> tuple[Document | None, tuple[Diagn
 
 def _unread(fault: ReadError, file: str) -> Diagnostic:
     code = "VX002" if isinstance(fault, TooLarge) else "VX001"
-    return whole_file(code, file, f"the file {fault.message}", fault.help)
+    return file_diagnostic(code, file, f"the file {fault.message}", fault.help)
 
 
 def load_text(raw: bytes, *, path: str, file: str, known: Known | None = None) -> LoadedFile:
@@ -108,7 +108,7 @@ def load_text(raw: bytes, *, path: str, file: str, known: Known | None = None) -
         document = parse(raw, file=file)
     except UnreadableFile as fault:
         # the excerpt of a file that is not UTF-8 shows a mark where the bytes are not
-        return unloaded(path, *fault.diagnostics, text=raw.decode("utf-8-sig", "replace"))
+        return file_without_tasks(path, *fault.diagnostics, text=raw.decode("utf-8-sig", "replace"))
     diagnostics = validate(document)
     model, broken = _models(document, diagnostics)
     loaded = LoadedFile(
@@ -126,7 +126,7 @@ def load_text(raw: bytes, *, path: str, file: str, known: Known | None = None) -
     return loaded
 
 
-def unloaded(path: str, *diagnostics: Diagnostic, text: str = "") -> LoadedFile:
+def file_without_tasks(path: str, *diagnostics: Diagnostic, text: str = "") -> LoadedFile:
     """A file that gives no tasks, and why."""
     return LoadedFile(
         path=path,
@@ -139,7 +139,7 @@ def unloaded(path: str, *diagnostics: Diagnostic, text: str = "") -> LoadedFile:
     )
 
 
-def whole_file(code: str, file: str, message: str, remedy: str) -> Diagnostic:
+def file_diagnostic(code: str, file: str, message: str, remedy: str) -> Diagnostic:
     """A diagnostic about a file as a whole."""
     return Diagnostic(code=code, severity=Severity.ERROR, file=file, place=START, path="", message=message, help=remedy)
 
@@ -153,7 +153,7 @@ def config_file(directory: str, name_of: Callable[[str], str]) -> str | Diagnost
     """
     found = [name for name in CONFIG_NAMES if os.path.lexists(f"{directory}/{name}")]
     if len(found) > 1:
-        return whole_file(
+        return file_diagnostic(
             "VX311",
             name_of(os.path.join(directory, found[-1])),
             f"the directory has both {found[0]} and {found[1]}",

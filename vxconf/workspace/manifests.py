@@ -8,7 +8,7 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Any
 
-from vxconf.document.read_file import ReadError, read
+from vxconf.document.read_file import ReadError, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,13 +19,13 @@ _SEPARATORS = re.compile(r"[-_.]+")
 _SPECIFIED = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
 
 
-def names(directory: str) -> tuple[str, ...]:
+def manifest_names(directory: str) -> tuple[str, ...]:
     """The names in `package.json` and `pyproject.toml`; a file that does not parse gives none."""
     found = (_npm(directory).get("name"), _project(_python(directory)).get("name"))
     return tuple(name for name in found if isinstance(name, str) and name)
 
 
-def dependencies(directory: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def manifest_dependencies(directory: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names `package.json` depends on, and those of `pyproject.toml` as `python_name` gives them."""
     npm = _npm(directory)
     listed = [name for key in _NPM_LISTS for name in _table(npm.get(key))]
@@ -48,7 +48,7 @@ def python_name(name: str) -> str:
 
 def _npm(directory: str) -> dict[str, Any]:
     try:
-        data = json.loads(read(os.path.join(directory, "package.json")))
+        data = json.loads(read_file(os.path.join(directory, "package.json")))
     except (ReadError, ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
@@ -56,7 +56,7 @@ def _npm(directory: str) -> dict[str, Any]:
 
 def _python(directory: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(read(os.path.join(directory, "pyproject.toml")).decode("utf-8-sig"))
+        return tomllib.loads(read_file(os.path.join(directory, "pyproject.toml")).decode("utf-8-sig"))
     except (ReadError, ValueError, RecursionError):
         return {}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vxconf.document import toml_subset
-from vxconf.document.read_file import ReadError, read
+from vxconf.document.read_file import ReadError, read_file
 
 if TYPE_CHECKING:
     from vxconf.workspace.root import Root
@@ -43,13 +43,13 @@ class _Problem(Exception):
         self.found = MemberGlobs(problem=problem, code=code, help=remedy)
 
 
-def members(root: Root) -> MemberGlobs:
+def member_globs(root: Root) -> MemberGlobs:
     """The members a workspace names; none for a root chosen by git or by the project alone."""
     reader = {"workspace.toml": _own, "pnpm": _pnpm, "package.json": _npm, "uv": _uv}.get(root.rule)
     if reader is None:
         return MemberGlobs()
     try:
-        return reader(read(root.marker))
+        return reader(read_file(root.marker))
     except ReadError as fault:
         return MemberGlobs(problem=f"the file {fault.message}", code="VX001", help=fault.help)
     except _Problem as fault:

@@ -15,7 +15,7 @@ from sandbox.base import globs, paths
 from sandbox.contract.errors import Refusal, RequestRefused
 from sandbox.machine.ask_facts import HostFiles
 from vxconf.diagnostics.diagnostic import Diagnostic, Severity, dotted
-from vxconf.workspace.load_file import START, config_file, load_file, unloaded
+from vxconf.workspace.load_file import START, config_file, file_without_tasks, load_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ class EnclosingWorkspace(Protocol):
         """The file system as it was first seen."""
 
     @property
-    def store_places(self) -> frozenset[str]:
+    def credential_stores(self) -> frozenset[str]:
         """The places of the user's credential stores."""
 
     @property
@@ -138,15 +138,15 @@ class Project:
             return None
         if isinstance(found, str):
             return load_file(found, file=self.workspace.name_of(found), known=self.workspace.known)
-        return unloaded(os.path.join(self.directory, "vx.json"), found)
+        return file_without_tasks(os.path.join(self.directory, "vx.json"), found)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names the project goes by: its task file's, `package.json`'s, `pyproject.toml`'s."""
-        from vxconf.workspace.manifests import names
+        from vxconf.workspace.manifests import manifest_names
 
         own = self.loaded.model.name if self.loaded is not None else None
-        return tuple(dict.fromkeys(name for name in (own, *names(self.directory)) if name))
+        return tuple(dict.fromkeys(name for name in (own, *manifest_names(self.directory)) if name))
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
@@ -266,14 +266,14 @@ class Task:
         return self._judged[platform]
 
     def _judge(self, platform: Platform) -> JudgedBlock | None:
-        from vxconf.resolve.judge_block import judge
+        from vxconf.resolve.judge_block import judge_block
 
         model, loaded = self.model, self.project.loaded
         if model is None or model.exec is None or model.exec.sandbox is None or loaded is None:
             return None
         assert loaded.document is not None  # noqa: S101  a model comes from a document
         setting = self.project.setting(platform)
-        return judge(model.exec.sandbox, loaded.document, setting, lambda: self.project.workspace.folded(self))
+        return judge_block(model.exec.sandbox, loaded.document, setting, lambda: self.project.workspace.folded(self))
 
     def diagnostics(self, platform: Platform | None = None) -> tuple[Diagnostic, ...]:
         """Every reason to refuse the task, in file order: its file's, its workspace's, its block's."""
@@ -290,9 +290,9 @@ class Task:
         Raises:
             Refused: the file, the workspace or the block is refused, or there is no block; all reasons.
         """
-        from vxconf.resolve.judge_block import not_yet
+        from vxconf.resolve.judge_block import is_not_enforced_yet
 
-        refusals = tuple(d for d in self.diagnostics(platform) if not not_yet(d))
+        refusals = tuple(d for d in self.diagnostics(platform) if not is_not_enforced_yet(d))
         if refusals:
             raise Refused(refusals)
         judged = self.judged(platform)
@@ -332,8 +332,8 @@ class Task:
         return self._request(judged)
 
     def _request(self, judged: JudgedBlock) -> Request:
-        from vxconf.resolve.cache_inputs import unread
-        from vxconf.resolve.judge_block import diagnose
+        from vxconf.resolve.cache_inputs import unreadable_inputs
+        from vxconf.resolve.judge_block import refusal_diagnostic
 
         loaded, model = self.project.loaded, self.model
         assert loaded is not None and loaded.document is not None and model is not None  # noqa: S101, PT018  see _judge
@@ -343,9 +343,9 @@ class Task:
         except (Refusal, RequestRefused) as fault:
             found = fault.refusals if isinstance(fault, RequestRefused) else (fault,)
             path = model.exec.sandbox.path if model.exec is not None and model.exec.sandbox is not None else model.path
-            raise Refused(tuple(diagnose(refusal, path, loaded.document) for refusal in found)) from None
+            raise Refused(tuple(refusal_diagnostic(refusal, path, loaded.document) for refusal in found)) from None
         assert request is not None  # noqa: S101  there is a bare one
-        if refusals := unread(request, model, loaded.document, files):
+        if refusals := unreadable_inputs(request, model, loaded.document, files):
             raise Refused(refusals)
         return request
 

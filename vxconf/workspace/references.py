@@ -23,7 +23,7 @@ class Unknown(Exception):
         return f"{self.message}; did you mean {' or '.join(self.near)}?"
 
 
-def split(reference: str) -> tuple[str | None, str]:
+def split_reference(reference: str) -> tuple[str | None, str]:
     """Project and task of a reference; no project for a bare task name.
 
     >>> split("apps/shop#build"), split("build")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from vxconf.document.read_file import ReadError, read
+from vxconf.document.read_file import ReadError, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -184,7 +184,7 @@ def _has_git(directory: str) -> bool:
 def _peek(path: str, needle: bytes) -> bytes | None:
     """A file's bytes when it is there, can be read and holds `needle`."""
     try:
-        raw = read(path)
+        raw = read_file(path)
     except ReadError:
         return None
     return raw if needle in raw else None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sandbox.request.task_outputs import Declared, anchored
 from vxconf.resolve.judge_block import Folded
 from vxconf.workspace.find_projects import TooManyDirectories
-from vxconf.workspace.manifests import dependencies, python_name
+from vxconf.workspace.manifests import manifest_dependencies, python_name
 from vxconf.workspace.references import Unknown
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class TaskGraph:
         """The projects of the workspace that a project's manifests depend on."""
         found = self._direct.get(project.directory)
         if found is None:
-            npm, python = dependencies(project.directory)
+            npm, python = manifest_dependencies(project.directory)
             named = [self._by_name.get(name) for name in npm] + [self._by_python_name.get(name) for name in python]
             others = {one.directory: one for one in named if one is not None and one is not project}
             found = self._direct[project.directory] = tuple(others.values())

@@ -15,7 +15,7 @@ from sandbox.machine.ask_facts import Snapshot, home_directory, host_facts
 from vxconf.workspace.check_files import check_workspace, workspace_diagnostics
 from vxconf.workspace.find_projects import ProjectFinder
 from vxconf.workspace.project import Project, Refused, Task
-from vxconf.workspace.references import Unknown, split
+from vxconf.workspace.references import Unknown, split_reference
 from vxconf.workspace.root import Root, RootFinder
 
 if TYPE_CHECKING:
@@ -84,11 +84,11 @@ class Workspace:
         return Snapshot()
 
     @cached_property
-    def store_places(self) -> frozenset[str]:
+    def credential_stores(self) -> frozenset[str]:
         """Where credential stores of this user are or would be."""
-        from vxconf.lint.grant_warnings import store_places
+        from vxconf.lint.grant_warnings import credential_store_places
 
-        return store_places(self.facts.home, self.files)
+        return credential_store_places(self.facts.home, self.files)
 
     @cached_property
     def cache_dir(self) -> str | None:
@@ -190,7 +190,7 @@ class Workspace:
         Raises:
             Unknown: as `task`.
         """
-        named, name = split(reference)
+        named, name = split_reference(reference)
         if named is not None:
             project = self.project(named)
         else:

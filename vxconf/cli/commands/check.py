@@ -12,7 +12,7 @@ from vxconf.cli.console import FOUND, OK, UsageError, err, is_coloured, out
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity
 from vxconf.workspace.check_files import PLATFORMS, check_project
 from vxconf.workspace.find_projects import TooManyDirectories
-from vxconf.workspace.load_file import load_file, load_text, whole_file
+from vxconf.workspace.load_file import file_diagnostic, load_file, load_text
 from vxconf.workspace.project import Project
 from vxconf.workspace.root import CONFIG_NAMES, RootFinder, has_config
 from vxconf.workspace.workspace import Workspace
@@ -98,9 +98,9 @@ class CheckCommand:
         """Judges everything that was named."""
         projects = [one for one in self._order if isinstance(one, tuple)]
         if len(projects) > 1:
-            from vxconf.cli.workers import shared  # one project needs no other process
+            from vxconf.cli.workers import map_in_processes  # one project needs no other process
 
-            results = iter(shared(projects, self._judged, processes=self._processes))
+            results = iter(map_in_processes(projects, self._judged, processes=self._processes))
         else:
             results = map(self._judged, projects)
         for one in self._order:
@@ -182,7 +182,7 @@ class CheckCommand:
 
     def _too_many(self, workspace: Workspace, start: str) -> None:
         message = f"{start} holds more directories than can be searched for projects"
-        self._order.append(whole_file("VX310", workspace.name_of(start), message, "name the files to check"))
+        self._order.append(file_diagnostic("VX310", workspace.name_of(start), message, "name the files to check"))
 
     def _name(self, path: str) -> str:
         # most of what is checked is below, and both are canonical
@@ -236,7 +236,7 @@ def _print(form: str, found: list[Diagnostic], checker: CheckCommand, errors: in
             "files": checker.files,
             "errors": errors,
             "warnings": warnings,
-            "diagnostics": [render.as_dict(diagnostic) for diagnostic in found],
+            "diagnostics": [render.diagnostic_as_dict(diagnostic) for diagnostic in found],
             "workspaces": [
                 {"root": workspace.root, "rule": workspace.chosen_by.rule, "reason": workspace.chosen_by.reason}
                 for workspace in checker.workspaces.values()
@@ -244,13 +244,13 @@ def _print(form: str, found: list[Diagnostic], checker: CheckCommand, errors: in
         }
         out(json.dumps(data, indent=2) + "\n")
     elif form == "sarif":
-        from vxconf.diagnostics.sarif import sarif
+        from vxconf.diagnostics.sarif import sarif_log
 
-        out(json.dumps(sarif(found, base=os.getcwd()), indent=2) + "\n")
+        out(json.dumps(sarif_log(found, base=os.getcwd()), indent=2) + "\n")
     elif form == "github":
-        out(render.github(found))
+        out(render.github_commands(found))
     else:
-        out(render.text(found, checker.sources, colour=is_coloured(sys.stdout)))
+        out(render.diagnostics_text(found, checker.sources, colour=is_coloured(sys.stdout)))
         err("".join(f"{line}\n" for line in _summary(checker, errors, warnings)))
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from sandbox.base import paths
 from sandbox.machine.ask_facts import home_directory
 from vxconf.cli.console import FOUND, OK, is_coloured, out
-from vxconf.cli.find_task import find_task, rendered
+from vxconf.cli.find_task import find_task, task_diagnostics_text
 from vxconf.diagnostics import render
 from vxconf.explain import explain_grants, explain_network, explain_text, why
 from vxconf.explain.explain_macos import explained, profile
-from vxconf.workspace.check_files import listed
+from vxconf.workspace.check_files import listed_hosts
 
 if TYPE_CHECKING:
     from sandbox.contract.config import Platform
@@ -40,13 +40,13 @@ def main(arguments: Arguments) -> int:
         data = _why(task, what, target)
         text = explain_text.answer(data)
     else:
-        data = _whole(task, what, [render.as_dict(diagnostic) for diagnostic in refusals])
+        data = _whole(task, what, [render.diagnostic_as_dict(diagnostic) for diagnostic in refusals])
         if arguments["mechanism"]:
             data["mechanism"] = _mechanism(what)
         text = explain_text.explanation(
             data,
             reason=task.project.workspace.chosen_by.reason,
-            refusals=rendered(refusals, task, colour=is_coloured(sys.stdout)),
+            refusals=task_diagnostics_text(refusals, task, colour=is_coloured(sys.stdout)),
             platform=platform,
         )
     out(json.dumps(data, indent=2) + "\n" if arguments["format"] == "json" else text)
@@ -68,7 +68,7 @@ def _explained(task: Task, platform: str) -> Explained | None:
         files=task.project.workspace.files,
         linux=platform != "macos",
         mac=_mac(task, judged) if platform != "linux" else None,
-        listed=(listed(task.project.workspace) or ()) if model.exec.sandbox.network is True else (),
+        listed=(listed_hosts(task.project.workspace) or ()) if model.exec.sandbox.network is True else (),
     )
 
 

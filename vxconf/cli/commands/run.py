@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.contract.results import RunRefusal, RunResult
 from vxconf.cli.console import NOT_RUN, UsageError, err, is_coloured, out
-from vxconf.cli.find_task import find_task, rendered
-from vxconf.cli.signals import forwarded
-from vxconf.run.report import as_dict, block_refusal, engine_refusal, report
+from vxconf.cli.find_task import find_task, task_diagnostics_text
+from vxconf.cli.signals import SignalForwarder
+from vxconf.run.report import block_refusal, engine_refusal, report_text, result_as_dict
 from vxconf.workspace.project import Refused
 
 if TYPE_CHECKING:
@@ -62,45 +62,51 @@ def _run(task: Task, arguments: Arguments, *, timeout: float | None) -> int:
         except Refused as fault:
             return _refused(task, fault.diagnostics, as_json=as_json)
     else:
-        from vxconf.run.unsandboxed import run
+        from vxconf.run.unsandboxed import run_unsandboxed
 
         if not as_json:
             err(f"{task.id} has no sandbox block: it runs with everything this user may do\n")
-        result = run(task, model.exec, args, stdout=streams[0], timeout=seconds)
+        result = run_unsandboxed(task, model.exec, args, stdout=streams[0], timeout=seconds)
     if arguments["fix"]:
         from vxconf.cli.commands import run_fix
 
-        run_fix.written(task, result, as_json=as_json)
+        run_fix.fix_and_report(task, result, as_json=as_json)
     elif as_json:
-        out(json.dumps(as_dict(result, task=task.id), indent=2) + "\n")
+        out(json.dumps(result_as_dict(result, task=task.id), indent=2) + "\n")
     else:
-        err(report(result, task))
+        err(report_text(result, task))
     return result.exit_code
 
 
 def _refused(task: Task, refusals: tuple[Any, ...], *, as_json: bool) -> int:
     if as_json:
         result = RunResult(sandboxed=task.sandboxed, exit_code=NOT_RUN, trace_reason="nothing was run")
-        data = as_dict(result, task=task.id)
+        data = result_as_dict(result, task=task.id)
         data["refusals"] = [block_refusal(diagnostic) for diagnostic in refusals] or [
             engine_refusal(RunRefusal(message="the block is refused"))
         ]
         out(json.dumps(data, indent=2) + "\n")
     else:
-        err(rendered(refusals, task, colour=is_coloured(sys.stderr)))
+        err(task_diagnostics_text(refusals, task, colour=is_coloured(sys.stderr)))
         err(f"{task.id} was not run\n")
     return NOT_RUN
 
 
 def _sandboxed(
-    task: Task, run: Exec, args: list[str], streams: tuple[int, int], *, timeout: float | None, observer: str
+    task: Task,
+    run: Exec,
+    args: list[str],
+    streams: tuple[int, int],
+    *,
+    timeout: float | None,
+    observer: str,
 ) -> RunResult:
     from sandbox.session.session import Session
 
     request = task.request()
     # a terminal's own: its size, and a quit that would leave it raw
     also = (signal.SIGWINCH, signal.SIGQUIT) if request.config.pty else ()
-    with Session() as session, forwarded(session.signal, also):
+    with Session() as session, SignalForwarder(session.signal, also):
         session.declare((request,))
         return session.run(
             request,

@@ -6,15 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from vxconf.cli.console import err, out
-from vxconf.run.apply_fix import Change, Unfixed, apply
-from vxconf.run.report import as_dict, changed, report
+from vxconf.run.apply_fix import Change, Unfixed, write_fix
+from vxconf.run.report import changes_text, report_text, result_as_dict
 
 if TYPE_CHECKING:
     from sandbox.contract.results import RunResult
     from vxconf.workspace.project import Task
 
 
-def written(task: Task, result: RunResult, *, as_json: bool) -> None:
+def fix_and_report(task: Task, result: RunResult, *, as_json: bool) -> None:
     """Write the fix of a failed run, and print the report with what was changed, or why nothing was."""
     changes: tuple[Change, ...] = ()
     problem: Unfixed | None = None
@@ -22,17 +22,17 @@ def written(task: Task, result: RunResult, *, as_json: bool) -> None:
         try:
             if result.fix is None:
                 raise _without(result)
-            changes = apply(task, result.fix)
+            changes = write_fix(task, result.fix)
         except Unfixed as fault:
             problem = fault
     if as_json:
-        data: dict[str, Any] = as_dict(result, task=task.id)
+        data: dict[str, Any] = result_as_dict(result, task=task.id)
         data["changes"] = [change._asdict() for change in changes]
         data["unfixed"] = {"message": problem.message, "help": problem.help} if problem is not None else None
         out(json.dumps(data, indent=2) + "\n")
         return
-    err(report(result, task, suggest=not changes))
-    err(changed(changes))
+    err(report_text(result, task, suggest=not changes))
+    err(changes_text(changes))
     if problem is not None:
         err(f"nothing was written: {problem.message}\n  help: {problem.help}\n")
 

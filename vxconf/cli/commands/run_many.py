@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from sandbox.contract.results import RunResult
 from sandbox.session.session import Session
 from vxconf.cli.console import FOUND, NOT_RUN, OK, UsageError, err, is_coloured, out
-from vxconf.cli.find_task import rendered, task_of, workspace_here
-from vxconf.cli.signals import forwarded
+from vxconf.cli.find_task import task_diagnostics_text, task_in, workspace_here
+from vxconf.cli.signals import SignalForwarder
 from vxconf.diagnostics.render import printable
-from vxconf.run.report import as_dict, block_refusal, report
+from vxconf.run.report import block_refusal, report_text, result_as_dict
 from vxconf.run.schedule import Cycle, Step, schedule
 from vxconf.run.task_runner import EndedTask, TaskRunner
 from vxconf.suggest import near_names
@@ -48,7 +48,7 @@ def main(arguments: Arguments, *, timeout: float | None) -> int:
     with Session() as session:
         session.declare(step.task.resolve() for step in steps if step.task.sandboxed)
         runs = TaskRunner(session, steps, show, jobs=jobs, timeout=timeout, observer=str(arguments["observer"]))
-        with forwarded(runs.signal) as heard:
+        with SignalForwarder(runs.signal) as heard:
             ended = runs.run()
     show.close()
     status = 128 + heard.first if heard.first else OK if all(one.passed for one in ended) else FOUND
@@ -64,7 +64,7 @@ def _steps(arguments: Arguments) -> tuple[Step[Task], ...]:
     names = list(words) if isinstance(words, list) else []
     workspace = workspace_here()
     try:
-        asked = _everywhere(workspace, names) if arguments["all"] else [task_of(workspace, name) for name in names]
+        asked = _everywhere(workspace, names) if arguments["all"] else [task_in(workspace, name) for name in names]
         return schedule(asked, lambda task: tuple(workspace.graph.references(task)))
     except Cycle as cycle:
         raise UsageError(f"the tasks wait for each other: {cycle}") from None
@@ -116,7 +116,7 @@ def _refused(steps: tuple[Step[Task], ...], refused: dict[str, tuple[Diagnostic,
     for step in steps:
         fresh = tuple(d for d in refused.get(step.task.id, ()) if d not in shown)
         shown.update(fresh)
-        err(rendered(fresh, step.task, colour=is_coloured(sys.stderr)))
+        err(task_diagnostics_text(fresh, step.task, colour=is_coloured(sys.stderr)))
     err(f"{' and '.join(refused)} refused: nothing was run\n")
     return NOT_RUN
 
@@ -135,7 +135,7 @@ def _document(ended: tuple[EndedTask, ...], status: int, seconds: float) -> dict
 def _entry(one: EndedTask) -> dict[str, Any]:
     task = one.task
     empty = RunResult(sandboxed=task.sandboxed, exit_code=OK if one.passed else NOT_RUN, trace_reason="nothing was run")
-    entry = as_dict(one.result or empty, task=task.id)
+    entry = result_as_dict(one.result or empty, task=task.id)
     if one.refusals:
         entry["refusals"] = [block_refusal(diagnostic) for diagnostic in one.refusals]
     return entry | {"passed": one.passed, "skipped": one.skipped or None}
@@ -229,10 +229,10 @@ class _Show:
 def _told(ended: EndedTask) -> str:
     task = ended.task
     if ended.refusals:
-        return rendered(ended.refusals, task, colour=is_coloured(sys.stderr)) + f"{task.id} was not run\n"
+        return task_diagnostics_text(ended.refusals, task, colour=is_coloured(sys.stderr)) + f"{task.id} was not run\n"
     if ended.result is None:
         return f"{task.id} was not run: {ended.skipped}\n" if ended.skipped else ""
-    text = report(ended.result, task)
+    text = report_text(ended.result, task)
     if not ended.passed:
         text += printable(f"{task.id} {_why(ended, ended.result)}") + "\n"
     return text

@@ -9,15 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vxconf.validate.rules import env_rules, sandbox_rules, task_rules
-from vxconf.validate.rules.view import FileView, view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from vxconf.validate.finding import Finding
-
-__all__ = ["RULES", "FileView", "view"]
-
+    from vxconf.validate.rules.view import FileView
 
 RULES: tuple[Callable[[FileView], Iterator[Finding]], ...] = (
     task_rules.cache_on_persistent,

@@ -21,7 +21,7 @@ _REFERENCES = (("dependsOn",), ("cache", "inputs", "tasks"))
 _LONGEST_REGEX = 10_000
 
 
-def plain(reference: str) -> bool:
+def is_same_file(reference: str) -> bool:
     """Whether a well-formed reference speaks of a task of the same file."""
     return "#" not in reference and not reference.startswith("^")
 
@@ -76,7 +76,7 @@ def unknown_task(file: FileView) -> Iterator[Finding]:
     nearest: NearestNames | None = None
     for task in file.tasks:
         for path, reference in _references(task):
-            if reference in file.names or not plain(reference) or _malformed(reference) is not None:
+            if reference in file.names or not is_same_file(reference) or _malformed(reference) is not None:
                 continue
             if nearest is None:
                 from vxconf.suggest import NearestNames  # only a misspelt name needs it

@@ -88,7 +88,7 @@ class FileView:
         self.names = names
 
 
-def view(data: object, *, escapes: bool = True) -> FileView:
+def file_view(data: object, *, escapes: bool = True) -> FileView:
     """The view of a parsed document, whatever it holds; `escapes` as in `FileView`."""
     tasks = data.get("tasks") if isinstance(data, dict) else None
     if not isinstance(tasks, dict):

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import REPOSITORY
 from vxconf.diagnostics import render
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity
-from vxconf.diagnostics.sarif import sarif
+from vxconf.diagnostics.sarif import sarif_log
 
 _SCHEMA = json.loads((REPOSITORY / "tests" / "data" / "sarif-2.1.0.schema.json").read_text())
 
@@ -32,12 +32,12 @@ def _diagnostic(place: Place = _PLACE, **changes: Any) -> Diagnostic:
 
 
 def _shown(diagnostic: Diagnostic, source: str, *, colour: bool = False) -> list[str]:
-    return render.text([diagnostic], {diagnostic.file: source}, colour=colour).splitlines()
+    return render.diagnostics_text([diagnostic], {diagnostic.file: source}, colour=colour).splitlines()
 
 
 def test_the_text_form_is_the_one_of_the_contract() -> None:
     source = "\n" * 13 + 'network = ["https://pkg.test"]\n'
-    assert render.text([_diagnostic()], {"apps/shop/vx.toml": source}) == (
+    assert render.diagnostics_text([_diagnostic()], {"apps/shop/vx.toml": source}) == (
         'apps/shop/vx.toml:14:12: error VX103: allow.network "https://pkg.test" is not a host pattern\n'
         "   |\n"
         '14 | network = ["https://pkg.test"]\n'
@@ -102,7 +102,7 @@ def test_colour_is_for_terminals_alone_and_changes_no_letter() -> None:
 
 
 def test_the_json_form_has_exactly_the_keys_of_the_contract() -> None:
-    assert render.as_dict(_diagnostic(platform="macos")) == {
+    assert render.diagnostic_as_dict(_diagnostic(platform="macos")) == {
         "code": "VX103",
         "severity": "error",
         "file": "apps/shop/vx.toml",
@@ -118,14 +118,14 @@ def test_the_json_form_has_exactly_the_keys_of_the_contract() -> None:
 
 
 def test_an_annotation_escapes_what_would_end_it() -> None:
-    line = render.github([_diagnostic(file="a:b,c%\n.toml", message="x%\ny", help="")])
+    line = render.github_commands([_diagnostic(file="a:b,c%\n.toml", message="x%\ny", help="")])
     assert line == (
         "::error file=a%3Ab%2Cc%25%0A.toml,line=14,endLine=14,col=12,endColumn=29,title=vxconf VX103::x%25%0Ay\n"
     )
 
 
 def test_an_annotation_over_several_lines_has_no_columns_and_a_warning_is_one() -> None:
-    line = render.github([_diagnostic(Place(1, 5, 3, 2), severity=Severity.WARNING, help="h")])
+    line = render.github_commands([_diagnostic(Place(1, 5, 3, 2), severity=Severity.WARNING, help="h")])
     assert line.startswith("::warning file=apps/shop/vx.toml,line=1,endLine=3,title=")
     assert line.endswith("%0Ahelp: h\n")
 
@@ -139,7 +139,7 @@ def test_an_annotation_over_several_lines_has_no_columns_and_a_warning_is_one() 
     ],
 )
 def test_sarif_is_valid_against_its_schema(diagnostics: list[Diagnostic]) -> None:
-    log = sarif(diagnostics, base="/ws/with space")
+    log = sarif_log(diagnostics, base="/ws/with space")
     jsonschema.Draft4Validator(_SCHEMA).validate(json.loads(json.dumps(log)))
     (run,) = log["runs"]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
@@ -147,7 +147,7 @@ def test_sarif_is_valid_against_its_schema(diagnostics: list[Diagnostic]) -> Non
 
 
 def test_sarif_places_count_characters_and_names_are_uris() -> None:
-    (result,) = sarif([_diagnostic(file="a b/é.toml")], base="/ws")["runs"][0]["results"]
+    (result,) = sarif_log([_diagnostic(file="a b/é.toml")], base="/ws")["runs"][0]["results"]
     physical = result["locations"][0]["physicalLocation"]
     assert physical["artifactLocation"] == {"uri": "a%20b/%C3%A9.toml", "uriBaseId": "SRCROOT"}
     assert physical["region"] == {"startLine": 14, "startColumn": 12, "endLine": 14, "endColumn": 30}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vxconf.document.read_file import Missing, ReadError, TooLarge, read
+from vxconf.document.read_file import Missing, ReadError, TooLarge, read_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 def test_a_regular_file_is_read_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").write_bytes(b"x")
     (tmp_path / "link").symlink_to("real")
-    assert read(str(tmp_path / "link")) == b"x"
+    assert read_file(str(tmp_path / "link")) == b"x"
 
 
 def test_a_file_that_says_it_is_empty_is_read_to_its_end() -> None:
-    assert b"processor" in read("/proc/cpuinfo").lower()
+    assert b"processor" in read_file("/proc/cpuinfo").lower()
 
 
 @pytest.mark.parametrize("name", ["missing", "file/below", "dangling"])
@@ -27,7 +27,7 @@ def test_a_missing_file_is_missing(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "dangling").symlink_to("nowhere")
     with pytest.raises(Missing):
-        read(str(tmp_path / name))
+        read_file(str(tmp_path / name))
 
 
 def test_a_directory_a_pipe_a_socket_and_a_device_are_named_and_never_waited_for(tmp_path: Path) -> None:
@@ -41,21 +41,21 @@ def test_a_directory_a_pipe_a_socket_and_a_device_are_named_and_never_waited_for
             ("/dev/zero", "a device"),
         ):
             with pytest.raises(ReadError, match=what):
-                read(path)
+                read_file(path)
 
 
 def test_more_bytes_than_the_limit_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "large"
     path.write_bytes(b"12345")
-    assert read(str(path), limit=5) == b"12345"
+    assert read_file(str(path), limit=5) == b"12345"
     with pytest.raises(TooLarge):
-        read(str(path), limit=4)
+        read_file(str(path), limit=4)
 
 
 def test_a_growing_file_is_stopped_at_the_limit() -> None:
     # its size is told as 0
     with pytest.raises(TooLarge):
-        read("/proc/cpuinfo", limit=10)
+        read_file("/proc/cpuinfo", limit=10)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -64,13 +64,13 @@ def test_a_file_without_permission_says_so(tmp_path: Path) -> None:
     path.write_text("")
     path.chmod(0)
     with pytest.raises(ReadError, match="permission denied"):
-        read(str(path))
+        read_file(str(path))
 
 
 def test_a_name_with_nul_and_links_in_a_circle_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(ReadError, match="too many"):
-        read(str(tmp_path / "a"))
+        read_file(str(tmp_path / "a"))
     with pytest.raises(ReadError, match="NUL"):
-        read("a\0b")
+        read_file("a\0b")

@@ -11,8 +11,8 @@ import vxconf
 from sandbox.contract.results import Fix, FixInputs, FixPaths
 from tests.conftest import Link
 from vxconf.run import apply_fix
-from vxconf.run.apply_fix import Unfixed, apply
-from vxconf.run.report import changed
+from vxconf.run.apply_fix import Unfixed, write_fix
+from vxconf.run.report import changes_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,18 +43,18 @@ def _task(root: Path) -> Task:
 
 def _refused(task: Task, fix: Fix = _FIX) -> Unfixed:
     with pytest.raises(Unfixed) as caught:
-        apply(task, fix)
+        write_fix(task, fix)
     return caught.value
 
 
 def test_the_entries_are_written_and_told_with_their_lines(workspace_factory: Factory) -> None:
     root = _root(workspace_factory)
-    changes = apply(_task(root), _FIX)
+    changes = write_fix(_task(root), _FIX)
     assert (root / "p/vx.toml").read_text().splitlines()[-2:] == [
         'read = ["src/", "notes.md"] # sources',
         'write = ["gen/"]',
     ]
-    assert changed(changes).splitlines() == [
+    assert changes_text(changes).splitlines() == [
         'p/vx.toml:5: added "notes.md" to tasks.t.exec.sandbox.allow.read',
         'p/vx.toml:6: added "gen/" to tasks.t.exec.sandbox.allow.write, where "gen/" opens everything below',
     ]
@@ -68,7 +68,7 @@ def test_inputs_of_a_cached_task_go_where_its_key_looks(workspace_factory: Facto
         allow=FixPaths(read=("notes.md", "../p/base.toml")),
         inputs=FixInputs(files=("notes.md",), workspace_files=("p/base.toml",)),
     )
-    changes = apply(_task(root), fix)
+    changes = write_fix(_task(root), fix)
     assert [(change.line, change.path.removeprefix("tasks.t."), change.entry) for change in changes] == [
         (5, "exec.sandbox.allow.read", "notes.md"),
         (5, "exec.sandbox.allow.read", "../p/base.toml"),
@@ -82,7 +82,7 @@ def test_mode_and_a_link_inside_the_workspace_stay(workspace_factory: Factory) -
     (root / "p/vx.toml").rename(root / "shared.toml")
     (root / "shared.toml").chmod(0o640)
     (root / "p/vx.toml").symlink_to("../shared.toml")
-    apply(_task(root), _FIX)
+    write_fix(_task(root), _FIX)
     assert (root / "p/vx.toml").is_symlink()
     assert '"notes.md"' in (root / "shared.toml").read_text()
     assert (root / "shared.toml").stat().st_mode & 0o7777 == 0o640
@@ -144,7 +144,7 @@ def test_an_entry_with_a_secret_in_it_is_never_written(workspace_factory: Factor
 def test_credential_stores_are_never_added(workspace_factory: Factory) -> None:
     root = _root(workspace_factory)
     assert "no entry" in _refused(_task(root), Fix(withheld=("/home/mel/.npmrc",))).message
-    apply(_task(root), Fix(allow=FixPaths(read=("notes.md",)), withheld=("/home/mel/.npmrc",)))
+    write_fix(_task(root), Fix(allow=FixPaths(read=("notes.md",)), withheld=("/home/mel/.npmrc",)))
     assert "npmrc" not in (root / "p/vx.toml").read_text()
 
 

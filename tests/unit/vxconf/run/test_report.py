@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import vxconf
 from sandbox.contract.results import Fix, FixInputs, FixPaths, Hint, RunRefusal, RunResult, Violation
-from vxconf.run.report import as_dict, report
+from vxconf.run.report import report_text, result_as_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ def _result(**changes: Any) -> RunResult:
 
 
 def test_a_plain_pass_says_nothing(workspace_factory: Factory) -> None:
-    assert report(_result(), _task(workspace_factory)) == ""
+    assert report_text(_result(), _task(workspace_factory)) == ""
 
 
 def test_violations_hints_and_the_lines_to_add_are_told_in_that_order(workspace_factory: Factory) -> None:
@@ -44,7 +44,7 @@ def test_violations_hints_and_the_lines_to_add_are_told_in_that_order(workspace_
         withheld=("/home/mel/.npmrc",),
     )
     result = _result(exit_code=1, violations=(_VIOLATION,), hints=(Hint(line="look there"),), fix=fix)
-    assert report(result, _task(workspace_factory)).splitlines() == [
+    assert report_text(result, _task(workspace_factory)).splitlines() == [
         "p#t: 1 violation, so the task fails",
         "  openat a\\x1b [grant]",
         "hint: look there",
@@ -58,13 +58,13 @@ def test_violations_hints_and_the_lines_to_add_are_told_in_that_order(workspace_
 
 def test_a_command_that_failed_by_itself_is_not_said_to_fail_for_a_violation(workspace_factory: Factory) -> None:
     result = _result(exit_code=5, command_exit_code=5, violations=(_VIOLATION, _VIOLATION))
-    assert report(result, _task(workspace_factory)).startswith("p#t: 2 violations\n")
+    assert report_text(result, _task(workspace_factory)).startswith("p#t: 2 violations\n")
 
 
 def test_a_run_that_did_not_start_says_why_and_what_to_do(workspace_factory: Factory) -> None:
     refusals = (RunRefusal(message="no bwrap", hint="install it"), RunRefusal(message="other"))
     result = _result(exit_code=125, started=False, refusals=refusals)
-    assert report(result, _task(workspace_factory)).splitlines() == [
+    assert report_text(result, _task(workspace_factory)).splitlines() == [
         "error: no bwrap",
         "  help: install it",
         "error: other",
@@ -74,7 +74,7 @@ def test_a_run_that_did_not_start_says_why_and_what_to_do(workspace_factory: Fac
 
 def test_what_was_not_seen_and_what_took_too_long_are_said(workspace_factory: Factory) -> None:
     result = _result(exit_code=124, timed_out=True, trace="none", trace_reason="no observer was asked for")
-    lines = report(result, _task(workspace_factory)).splitlines()
+    lines = report_text(result, _task(workspace_factory)).splitlines()
     assert lines == ["p#t was ended: it ran out of time", "not everything it did was seen: no observer was asked for"]
 
 
@@ -92,7 +92,7 @@ def test_the_json_carries_every_field_of_a_result() -> None:
         fix=Fix(allow=FixPaths(network=("a.test:443",))),
         refusals=(RunRefusal(message="no bwrap", hint="install it", code="VX302", field="allowWrite[0]"),),
     )
-    data = as_dict(result, task="p#t")
+    data = result_as_dict(result, task="p#t")
     assert (data["task"], data["exitCode"], data["commandExitCode"], data["durationMs"]) == ("p#t", 1, 0, 1.5)
     assert (data["cpuMs"], data["peakRssBytes"], data["observer"], data["trace"]) == (1.0, 7, "mask", "complete")
     assert data["hints"] == [{"line": "h", "class": "use-tmpdir"}]

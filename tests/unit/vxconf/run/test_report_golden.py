@@ -13,7 +13,7 @@ import pytest
 import vxconf
 from sandbox.contract.results import Fix, FixInputs, FixPaths, Hint, Protections, RunRefusal, RunResult, Violation
 from vxconf.edit.add_entries import Change
-from vxconf.run.report import as_dict, changed, report
+from vxconf.run.report import changes_text, report_text, result_as_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,8 +113,8 @@ def test_a_result_gives_the_report_and_the_json_beside_it(name: str, workspace_f
     root = workspace_factory({"p/vx.toml": (REPORTS / "vx.toml").read_text(encoding="utf-8")})
     task = vxconf.load(str(root)).task("p#build")
     result = RESULTS[name]
-    _golden(REPORTS / f"{name}.txt", report(result, task))
-    _golden(REPORTS / f"{name}.json", json.dumps(as_dict(result, task=task.id), indent=2) + "\n")
+    _golden(REPORTS / f"{name}.txt", report_text(result, task))
+    _golden(REPORTS / f"{name}.json", json.dumps(result_as_dict(result, task=task.id), indent=2) + "\n")
 
 
 def test_what_was_written_is_told_instead_of_what_is_to_be_written(workspace_factory: Callable[[Tree], Path]) -> None:
@@ -125,7 +125,7 @@ def test_what_was_written_is_told_instead_of_what_is_to_be_written(workspace_fac
         Change("p/vx.toml", 6, "tasks.build.exec.sandbox.allow.write", "gen/"),
         Change("p/vx.toml", 9, "tasks.build.exec.sandbox.ignore.read", "a\x1b/"),
     ]
-    _golden(REPORTS / "fixed.txt", report(RESULTS["every-class"], task, suggest=False) + changed(changes))
+    _golden(REPORTS / "fixed.txt", report_text(RESULTS["every-class"], task, suggest=False) + changes_text(changes))
 
 
 def test_no_report_is_left_of_a_case_that_is_gone() -> None:

@@ -10,14 +10,15 @@ import pytest
 
 from tests.support.configs import documents
 from vxconf.schema import schema_files
-from vxconf.validate.rules import RULES, view
-from vxconf.validate.schema_errors import complain
+from vxconf.validate.rules import RULES
+from vxconf.validate.rules.view import file_view
+from vxconf.validate.schema_errors import schema_findings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from vxconf.validate.finding import Finding
-    from vxconf.validate.rules import FileView
+    from vxconf.validate.rules.view import FileView
 
 _CONSTRAINTS = frozenset(
     {
@@ -95,7 +96,7 @@ def _corpus() -> tuple[Any, ...]:
 
 def _verdict(data: object, form: Any, root: Any) -> Verdict:
     # codes and fields alone: another wording is not another verdict
-    return frozenset((finding.code, finding.path) for finding in complain(data, form, "vx", root))
+    return frozenset((finding.code, finding.path) for finding in schema_findings(data, form, "vx", root))
 
 
 @functools.cache
@@ -126,7 +127,7 @@ def test_moving_a_bound_changes_a_verdict(path: Path, by: int) -> None:
 
 
 def _findings(rules: tuple[Callable[[FileView], Iterator[Finding]], ...]) -> set[Finding]:
-    return {finding for d in _corpus() for rule in rules for finding in rule(view(d.data))}
+    return {finding for d in _corpus() for rule in rules for finding in rule(file_view(d.data))}
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -139,6 +140,6 @@ def test_every_rule_has_a_code_of_its_own_or_shares_none_of_its_findings() -> No
     seen: dict[tuple[str, Any], str] = {}
     for d in _corpus():
         for rule in RULES:
-            for finding in rule(view(d.data)):
+            for finding in rule(file_view(d.data)):
                 owner = seen.setdefault((finding.code, (d.file, finding.path)), rule.__name__)
                 assert owner == rule.__name__

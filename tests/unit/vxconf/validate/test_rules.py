@@ -9,8 +9,9 @@ import pytest
 from sandbox.base.environment import RESERVED
 from tests.support.configs import judge
 from vxconf.suggest import NearestNames
-from vxconf.validate.rules import RULES, view
+from vxconf.validate.rules import RULES
 from vxconf.validate.rules.sandbox_rules import unclosed
+from vxconf.validate.rules.view import file_view
 
 
 def codes(text: str, file: str = "vx.toml") -> list[str]:
@@ -115,7 +116,7 @@ def test_both_lists_of_references_are_held_to_the_grammar(field: str) -> None:
     ],
 )
 def test_rules_leave_wrong_types_to_the_schema(data: Any) -> None:
-    assert [finding for rule in RULES for finding in rule(view(data))] == []
+    assert [finding for rule in RULES for finding in rule(file_view(data))] == []
 
 
 def test_did_you_mean_prefers_what_people_confuse() -> None:

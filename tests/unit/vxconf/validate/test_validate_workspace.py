@@ -9,7 +9,7 @@ import pytest
 
 from vxconf.document.parse import parse
 from vxconf.schema import schema_files
-from vxconf.validate.schema_errors import complain
+from vxconf.validate.schema_errors import schema_findings
 from vxconf.validate.validate import validate_workspace
 
 
@@ -79,6 +79,6 @@ def test_taking_out_a_constraint_changes_a_verdict(path: tuple[str, ...]) -> Non
     data = [parse(text.encode(), file="workspace.toml").data for text in texts]
 
     def verdicts(root: schema_files.Schema) -> list[set[tuple[str, Any]]]:
-        return [{(f.code, f.path) for f in complain(d, "toml", "workspace", root)} for d in data]
+        return [{(f.code, f.path) for f in schema_findings(d, "toml", "workspace", root)} for d in data]
 
     assert verdicts(mutant) != verdicts(schema_files.load("workspace"))

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import Link, Tree, make_tree
 from vxconf.workspace.find_projects import ProjectFinder, TooManyDirectories
-from vxconf.workspace.members import members
+from vxconf.workspace.members import member_globs
 from vxconf.workspace.root import RootFinder
 
 if TYPE_CHECKING:
@@ -127,10 +127,10 @@ def test_the_enclosing_project_is_the_nearest_within_the_workspace(workspace_fac
 )
 def test_a_workspace_file_that_cannot_be_used_says_why(tmp_path: Path, tree: Tree, code: str) -> None:
     root = make_tree(tmp_path.resolve() / "ws", tree)
-    found = members(RootFinder("/nowhere").find(str(root)))
+    found = member_globs(RootFinder("/nowhere").find(str(root)))
     assert (found.code, bool(found.problem), bool(found.help)) == (code, True, True)
 
 
 def test_globs_of_other_tools_that_leave_the_root_are_left_out(tmp_path: Path) -> None:
     root = make_tree(tmp_path.resolve() / "ws", {"package.json": '{"workspaces": ["../x", "a/../../b", "c"]}'})
-    assert members(RootFinder("/nowhere").find(str(root))).include == ("c",)
+    assert member_globs(RootFinder("/nowhere").find(str(root))).include == ("c",)
