@@ -10,10 +10,10 @@ REFUSALS = (
         code="VX301",
         slug="grant-leaves-project",
         title="a link leads a grant to where its text does not",
-        means="A grant to write, or of a socket, relative to the project whose path, its links followed, lands "
-        "outside would let a link in the repository, or one that a task left there, choose what is granted. So would "
-        "a grant to read that a link leads into a credential store, a secret of the system's or the repository's data. "
-        "Grant where it lands, spelled out, if that is meant.",
+        means="A link leads a write grant, or a socket, that is spelled in the project to a place outside it: then the "
+        "link, which may be one that a task left there, would choose what is granted. The same holds for a read grant "
+        "that a link leads into a credential store, a secret of the system or the repository's data. If the place is "
+        "meant, grant it by its own path.",
         wrong=sandbox('allow.write = ["linked-out/"]'),
         right=sandbox('allow.write = ["out/"]'),
         stage=Stage.HOST,
@@ -195,8 +195,8 @@ WARNINGS = (
         slug="large-by-name",
         title="a write grant serves a large directory by name",
         means="`dist` grants a name, which may be removed and made again, and is served call by call. `dist/` grants "
-        "the directory and everything below at native speed; it cannot itself be removed. It is told of directories "
-        "with more than 1,000 files.",
+        "the directory and everything below at native speed; it cannot itself be removed. The warning is for "
+        "directories with more than 1,000 files.",
         wrong=sandbox('allow.write = ["dist"]'),
         right=sandbox('allow.write = ["dist/"]'),
         severity=Severity.WARNING,
@@ -207,7 +207,7 @@ WARNINGS = (
         slug="names-nothing",
         title="a read grant names nothing now",
         means="A file made after the task has started is not covered by it. A slash at the end names a directory, "
-        "never a file. Variables, `~user`, a `!` in front and backslashes between names are not understood here.",
+        "never a file. Variables, `~user`, a `!` in front and backslashes between names mean nothing here.",
         wrong=sandbox('allow.read = ["scr"]'),
         right=sandbox('allow.read = ["src"]'),
         severity=Severity.WARNING,

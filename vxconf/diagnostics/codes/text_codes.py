@@ -24,7 +24,8 @@ FILE = (
         code="VX003",
         slug="not-utf-8",
         title="the file is not UTF-8",
-        means="Config files are UTF-8, with or without a byte order mark. The place is the first byte that is not.",
+        means="Config files are UTF-8, with or without a byte order mark. The report points at the first byte that is "
+        "not UTF-8.",
     ),
     Code(
         code="VX004",
