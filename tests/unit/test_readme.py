@@ -79,3 +79,14 @@ def test_every_decision_is_in_the_index() -> None:
     pages = sorted(page.name for page in decisions.glob("*.md") if page.name != "README.md")
     assert pages
     assert [name for name in pages if f"]({name})" not in index] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_every_module_named_exists(page: Path) -> None:
+    named = re.findall(r"`([\w/]+\.py)`", page.read_text(encoding="utf-8"))
+    files = [
+        f"/{path.relative_to(REPOSITORY)}"
+        for top in ("sandbox", "scripts", "tests", "vxconf")
+        for path in (REPOSITORY / top).rglob("*.py")
+    ]
+    assert [name for name in named if not any(file.endswith(f"/{name}") for file in files)] == []
