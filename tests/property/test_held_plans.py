@@ -22,17 +22,24 @@ if TYPE_CHECKING:
 _ORDER = [Reach.HIDDEN, Reach.READ, Reach.NAME, Reach.WRITE]
 
 
-def plans(case: Case, data: st.DataObject) -> tuple[Plan, Plan]:
-    """The plan as it is served and as it is held, of a case with some names granted."""
+@st.composite
+def named(draw: st.DrawFn) -> Case:
+    """A case with some names granted as well."""
+    case = draw(cases())
     project = case.given["project"]
     inside = sorted(path for path in case.files.kinds if paths.under(path, project))
     literal = st.sampled_from([*inside, f"{project}/out.txt", f"{project}/new/out"]).map(globs.escape)
     pattern = st.sampled_from(["*", "**/a", "*/b", "**/*a*", "gen/*.py"]).map(
         lambda tail: f"{globs.escape(project)}/{tail}"
     )
-    names = data.draw(st.lists(literal | pattern, min_size=1, max_size=3))
+    names = draw(st.lists(literal | pattern, min_size=1, max_size=3))
+    return Case(case.files, case.but(write=(*case.given["write"], *names)))
+
+
+def plans(case: Case) -> tuple[Plan, Plan]:
+    """The plan as it is served and as it is held."""
     try:
-        asked = case.but(write=(*case.given["write"], *names))
+        asked = dict(case.given)
         temp = asked.pop("temp", None)
         given = request(case.files, **asked)
         return linux_plan.plan(given, case.files, temp=temp), linux_plan.plan(
@@ -43,9 +50,9 @@ def plans(case: Case, data: st.DataObject) -> tuple[Plan, Plan]:
         raise
 
 
-@given(cases(), st.data())
-def test_holding_opens_nothing_that_serving_would_not(case: Case, data: st.DataObject) -> None:
-    served, held = plans(case, data)
+@given(named())
+def test_holding_opens_nothing_that_serving_would_not(case: Case) -> None:
+    served, held = plans(case)
     for path in case.files.kinds:
         less, more = held.reach(path), served.reach(path)
         if case.files.kind(path) is Kind.OTHER:
@@ -58,9 +65,9 @@ def test_holding_opens_nothing_that_serving_would_not(case: Case, data: st.DataO
         event(f"{more.value} is {less.value}")
 
 
-@given(cases(), st.data())
-def test_everything_in_a_held_directory_is_granted_or_kept(case: Case, data: st.DataObject) -> None:
-    _, held = plans(case, data)
+@given(named())
+def test_everything_in_a_held_directory_is_granted_or_kept(case: Case) -> None:
+    _, held = plans(case)
     placed = {operation.path: operation for operation in held.operations if not isinstance(operation, Held)}
     for directory in held.held:
         for name in case.files.entries(directory):
@@ -74,9 +81,9 @@ def test_everything_in_a_held_directory_is_granted_or_kept(case: Case, data: st.
                 assert isinstance(operation, Link) or (isinstance(operation, Absent) and not operation.laid_over)
 
 
-@given(cases(), st.data())
-def test_a_directory_is_held_where_a_name_is_granted_and_nowhere_else(case: Case, data: st.DataObject) -> None:
-    served, held = plans(case, data)
+@given(named())
+def test_a_directory_is_held_where_a_name_is_granted_and_nowhere_else(case: Case) -> None:
+    served, held = plans(case)
     assert served.held == ()
     assert bool(held.held) is bool(held.granted)
     for directory in held.held:

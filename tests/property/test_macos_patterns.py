@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -116,11 +117,15 @@ def test_strings_and_expressions_are_read_as_they_were_meant(value: str) -> None
 _LETTERS = "aAbBsSßẞkKéÉfiFILlst\u03c3\u03c2\u03a3åÅǆ.-_1"
 
 
-@given(st.text(_LETTERS, min_size=1, max_size=8).filter(lambda n: n not in {".", ".."}), st.data())
-def test_every_other_spelling_of_what_is_denied_is_denied_too(name: str, data: st.DataObject) -> None:
-    change = data.draw(st.sampled_from((str.upper, str.lower, str.swapcase, str.casefold, str.title)))
-    changed = change(name)
-    other = data.draw(st.sampled_from([unicodedata.normalize("NFC", changed), unicodedata.normalize("NFD", changed)]))
+@given(
+    st.text(_LETTERS, min_size=1, max_size=8).filter(lambda n: n not in {".", ".."}),
+    st.sampled_from(("upper", "lower", "swapcase", "casefold", "title")),
+    st.sampled_from(("NFC", "NFD")),
+)
+def test_every_other_spelling_of_what_is_denied_is_denied_too(
+    name: str, change: str, form: Literal["NFC", "NFD"]
+) -> None:
+    other = unicodedata.normalize(form, getattr(name, change)())
     assert searched(path_regex.aliases(f"/ws/{name}"), f"/ws/{other}")
     assert searched(path_regex.aliases(f"/ws/{name}"), f"/WS/{other}/below")
     assert not searched(path_regex.aliases(f"/ws/{name}"), f"/ws/{other}0")
