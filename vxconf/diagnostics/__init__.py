@@ -1,1 +1,1 @@
-"""What is said about a file, and how it is printed."""
+"""Diagnostics: one value for each mistake, their codes, and their forms for people and programs."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from sandbox.contract.config import Platform
 
-#: Where a value is in the document: keys and list indexes, outermost first.
+#: The path of a value in the document: keys and list indexes, outermost first.
 FieldPath = tuple[str | int, ...]
 
 
@@ -26,7 +26,7 @@ class Severity(StrEnum):
 
 
 class Place(NamedTuple):
-    """A stretch of text: lines and columns from 1, in characters, the end exclusive."""
+    """A stretch of text: lines and columns from 1, in characters; the end is exclusive."""
 
     line: int
     column: int
@@ -36,16 +36,18 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
-    """One mistake, its place and its remedy.
+    """One mistake, its place and advice about it.
 
     Attributes:
         code: a key of `vxconf.diagnostics.codes.table.CODES`.
+        severity: whether the file is refused for it.
         file: the file's name as the user gave it.
+        place: the stretch of the file at fault.
         path: the dotted field, such as `tasks.build.exec.sandbox.allow.network[0]`; empty when the
             file as a whole is at fault.
         message: one lowercase clause, no full stop.
-        help: what to do about it, or an empty string.
-        platform: the platform it holds on, `None` for every one.
+        help: advice, or an empty string.
+        platform: the only platform it holds on, or `None`.
     """
 
     code: str
@@ -64,10 +66,10 @@ class Diagnostic:
 
 
 class UnreadableFile(Exception):
-    """A file that is no document at all.
+    """A file that does not parse.
 
     Attributes:
-        diagnostics: why, at least one, in file order.
+        diagnostics: the reasons, at least one, in file order.
     """
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
@@ -76,7 +78,7 @@ class UnreadableFile(Exception):
 
 
 def dotted(path: FieldPath) -> str:
-    """The path as people write it, a key quoted where TOML would need it to be.
+    """The path as people write it, with a key in quotes where TOML needs them.
 
     >>> dotted(("tasks", "build:all", "dependsOn", 0))
     'tasks."build:all".dependsOn[0]'
@@ -92,7 +94,7 @@ def dotted(path: FieldPath) -> str:
 
 
 def quoted(text: str) -> str:
-    """The text in double quotes, safe to print on a terminal: control characters and lone surrogates escaped."""
+    """The text in double quotes, safe to print: control characters and lone surrogates are escaped."""
     out = []
     for char in text:
         if char in '"\\':
@@ -106,6 +108,6 @@ def quoted(text: str) -> str:
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The same diagnostics by place, then code; each once."""
+    """The diagnostics sorted by place, then code; each once."""
     unique = dict.fromkeys(diagnostics)
     return tuple(sorted(unique, key=lambda d: (d.place.line, d.place.column, d.code, d.path, d.message)))

@@ -1,7 +1,4 @@
-"""Diagnostics for people, for programs and for GitHub: text in, text out.
-
-Nothing here decides anything; SARIF has a room of its own.
-"""
+"""The forms of diagnostics for people, for programs (JSON) and for GitHub; `sarif` has the fourth one. Pure."""
 
 from __future__ import annotations
 
@@ -16,19 +13,19 @@ if TYPE_CHECKING:
     from vxconf.diagnostics.diagnostic import Diagnostic
 
 _TAB = 4
-#: Columns of a source line that are shown around the fault.
+#: The columns of a source line that are shown around a fault.
 _WINDOW = 160
 
 _RED, _YELLOW, _BLUE, _BOLD, _OFF = "\x1b[31m", "\x1b[33m", "\x1b[34m", "\x1b[1m", "\x1b[0m"
 
 
 def diagnostics_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str], *, colour: bool = False) -> str:
-    """Each diagnostic with the line it is about.
+    """Each diagnostic as text, with the source line it is about.
 
     Args:
-        diagnostics: in the order they are shown.
-        sources: what each file holds, by the name it is reported under.
-        colour: whether the reader is a terminal.
+        diagnostics: the diagnostics in the order they are shown.
+        sources: the text of each file, by the file's name in the diagnostics.
+        colour: whether to colour the text for a terminal.
     """
     lines_of: dict[str, Sequence[str]] = {}
     out: list[str] = []
@@ -40,7 +37,7 @@ def diagnostics_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, st
 
 
 def diagnostic_as_dict(diagnostic: Diagnostic) -> dict[str, Any]:
-    """A diagnostic as the JSON value of the contract."""
+    """The diagnostic as a JSON object, with the keys of `check --format json`."""
     place = diagnostic.place
     return {
         "code": diagnostic.code,
@@ -58,13 +55,13 @@ def diagnostic_as_dict(diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def github_commands(diagnostics: Iterable[Diagnostic]) -> str:
-    """One workflow command a diagnostic."""
+    """One GitHub workflow command for each diagnostic."""
     out: list[str] = []
     for diagnostic in diagnostics:
         place = diagnostic.place
         fields = {"file": diagnostic.file, "line": place.line, "endLine": place.end_line}
         if place.line == place.end_line:
-            # the end of an annotation is its last column; columns count only within one line
+            # an annotation's end is its last column, and columns count only within one line
             fields |= {"col": place.column, "endColumn": max(place.column, place.end_column - 1)}
         fields["title"] = f"vxconf {diagnostic.code}"
         joined = ",".join(f"{key}={_property(str(value))}" for key, value in fields.items())
@@ -79,7 +76,7 @@ def split_lines(source: str) -> list[str]:
 
 
 def printable(string: str) -> str:
-    """The text with everything a terminal would obey escaped."""
+    """The text with every character that a terminal would obey escaped."""
     if string.isprintable():
         return string
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in string)
@@ -115,7 +112,7 @@ def _one(diagnostic: Diagnostic, lines: Sequence[str], paint: _Paint) -> str:
 
 
 def _end(diagnostic: Diagnostic, lines: Sequence[str]) -> int:
-    """The column after the last one to underline on the first line of a place."""
+    """The column behind the last one to underline, on the first line of a place."""
     place = diagnostic.place
     end = place.end_column if place.end_line == place.line else len(lines[place.line - 1]) + 1
     return max(end, place.column + 1)
@@ -140,7 +137,7 @@ def _visible(string: str) -> str:
 
 
 def _cells(string: str) -> int:
-    """The cells of a terminal a text takes."""
+    """The terminal cells that a text takes."""
     if string.isascii():
         return len(string) + (_TAB - 1) * string.count("\t")
     width = 0

@@ -1,4 +1,4 @@
-"""Diagnostics as a SARIF 2.1.0 log."""
+"""The SARIF 2.1.0 log of diagnostics."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif_log(diagnostics: Sequence[Diagnostic], *, base: str) -> dict[str, Any]:
-    """One run with one result a diagnostic.
+    """The log: one run, with one result for each diagnostic.
 
     Args:
-        diagnostics: in the order they are listed.
-        base: the absolute directory that relative file names are relative to.
+        diagnostics: the diagnostics in the order they are listed.
+        base: the absolute directory that relative file names start from.
     """
     used = sorted({diagnostic.code for diagnostic in diagnostics})
     indexes = {code: index for index, code in enumerate(used)}
@@ -93,5 +93,5 @@ def _uri(path: str, *, directory: bool = False) -> str:
 
 
 def _escaped(path: str) -> str:
-    # names that are no text are bytes all the same
+    # a name that is not UTF-8 is percent-encoded byte by byte
     return quote(os.fsencode(path))

@@ -1,1 +1,1 @@
-"""From the bytes of a task file to data, each key with its place. Pure but for `read_file`."""
+"""Task files as documents: bytes to data, each key and value with its place. Pure but for `read_file`."""

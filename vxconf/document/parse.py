@@ -1,7 +1,7 @@
-"""Bytes to `Document`: TOML or JSON, every fault of the text a diagnostic with its exact place.
+"""The parsing of a file's bytes, TOML or JSON; every fault of the text is a diagnostic with its exact place.
 
-Nothing here looks at what the values mean. The standard library parses; the source is only searched
-for the place of a fault once there is one.
+The meaning of the values is not looked at. The standard library parses; the text is searched for the place of a fault
+only once there is one.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from vxconf.diagnostics.diagnostic import FieldPath
 
 
-#: Bytes a config file may have.
+#: The most bytes a config file may have.
 MAX_BYTES = 8 * 1024 * 1024
-#: How deep lists and tables may be nested; the format itself needs 8.
+#: The depth to which lists and tables may be nested; the format itself needs 8.
 MAX_DEPTH = 32
-#: Digits a number may have: the interpreter's own limit, whose work grows with their square.
+#: The most digits of a number: the interpreter's own limit, since its work grows with their square.
 MAX_DIGITS = 4300
 
 _BOM = b"\xef\xbb\xbf"
@@ -36,17 +36,21 @@ class _Refused(Exception):
 
 
 def format_of(file: str) -> Format | None:
-    """The format a file's ending stands for."""
+    """The format that the ending of a file's name stands for; `None` for another ending."""
     if file.endswith(".toml"):
         return "toml"
     return "json" if file.endswith(".json") else None
 
 
 def parse(raw: bytes, *, file: str) -> Document:
-    """The document in these bytes; its format is that of the name's ending.
+    """The document in these bytes.
+
+    Args:
+        raw: the file's content.
+        file: the file's name in reports; its ending gives the format.
 
     Raises:
-        Unreadable: with one diagnostic, or one for each duplicate key.
+        UnreadableFile: the text does not parse; one diagnostic, or one for each duplicate key.
     """
     form = format_of(file)
     if form is None:
@@ -70,7 +74,7 @@ def parse(raw: bytes, *, file: str) -> Document:
 
 
 def place_at(text: str, start: int, end: int | None = None) -> Place:
-    """The place of the characters from `start` to `end` (one character by default)."""
+    """The place of the characters from `start` to `end`, both offsets; of one character by default."""
     line = text.count("\n", 0, start) + 1
     column = start - (text.rfind("\n", 0, start) + 1) + 1
     if end is None:
@@ -80,7 +84,7 @@ def place_at(text: str, start: int, end: int | None = None) -> Place:
 
 
 def deep_path(data: object) -> FieldPath | None:
-    """The first value nested deeper than `MAX_DEPTH`, `None` when there is none; without recursion, at any depth."""
+    """The path of the first value nested deeper than `MAX_DEPTH`, `None` when there is none; never recurses."""
     level: list[tuple[FieldPath, object]] = [((), data)]
     for _ in range(MAX_DEPTH):
         inner: list[tuple[FieldPath, object]] = []
@@ -139,7 +143,7 @@ def _toml(text: str, file: str) -> Document:
         raise UnreadableFile(_toml_fault(text, file, error)) from None
     except RecursionError:
         raise UnreadableFile((too_deep(file, place_at(text, *_deep_place(text))),)) from None
-    except ValueError:  # an integer past the interpreter's limit of digits
+    except ValueError:  # an integer has more digits than the interpreter reads
         raise _long_number(text, file) from None
     if ("0x" in text or "0o" in text or "0b" in text) and _holds_huge_number(text, data):
         raise _long_number(text, file)
@@ -150,7 +154,7 @@ _BASED = rf"\b0[xob][0-9a-fA-F_]{{{MAX_DIGITS},}}"
 
 
 def _holds_huge_number(text: str, data: object) -> bool:
-    # the interpreter's limit spares powers of two when it reads a number, but not when it prints one
+    # the interpreter reads a number of any length in a base that is a power of two, and cannot print it
     if not re.search(_BASED, text):
         return False
     pending = [data]
@@ -167,7 +171,7 @@ def _holds_huge_number(text: str, data: object) -> bool:
 
 def _toml_float(text: str) -> object:
     value = float(text)
-    return value if value - value == 0 else NotFinite(text)  # what is not finite has no difference from itself
+    return value if value - value == 0 else NotFinite(text)  # `inf - inf` and `nan - nan` are nan
 
 
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
@@ -352,7 +356,7 @@ def _long_number(text: str, file: str) -> UnreadableFile:
 
 
 def _deep_place(text: str) -> tuple[int, int]:
-    """Where brackets are nested one deeper than allowed, outside strings and comments; the start when nowhere."""
+    """The offsets of the first bracket nested too deep, outside strings and comments; the text's start when none is."""
     depth = 0
     for found in re.finditer(
         r'"""(?s:[^\\]|\\.)*?"""|\'\'\'(?s:.)*?\'\'\'|"(?:[^"\\\n]|\\.)*+"|\'[^\'\n]*+\'|#[^\n]*+|[\[\]{}]', text

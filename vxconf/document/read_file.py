@@ -1,14 +1,11 @@
-"""Reading a file that may be anything: a directory, a pipe, a device, 50 MB.
-
-Only bytes here; what they mean is `document`'s business.
-"""
+"""A reader of files that may be anything: a directory, a pipe, a device, 50 MB. It gives bytes alone."""
 
 from __future__ import annotations
 
 import os
 import stat
 
-#: Bytes; a file of 10,000 tasks is about 2 MiB.
+#: The most bytes that are read; a file of 10,000 tasks has about 2 MiB.
 LIMIT = 8 * 1024 * 1024
 
 _KINDS = (
@@ -24,8 +21,8 @@ class ReadError(Exception):
     """A file that cannot be read.
 
     Attributes:
-        message: a clause whose subject is the file, such as `is a directory`.
-        help: what to do about it.
+        message: the rest of a sentence whose subject is the file, such as `is a directory`.
+        help: advice about it.
     """
 
     def __init__(self, message: str, help: str) -> None:  # noqa: A002  the name the diagnostics use
@@ -35,28 +32,29 @@ class ReadError(Exception):
 
 
 class Missing(ReadError):
-    """There is no such file."""
+    """A file that does not exist."""
 
 
 class TooLarge(ReadError):
-    """The file has more bytes than it may."""
+    """A file with more bytes than allowed."""
 
 
 def read_file(path: str, *, limit: int = LIMIT) -> bytes:
     """The bytes of a regular file, links followed.
 
     Args:
-        path: as the operating system takes it.
-        limit: the most bytes a file may have.
+        path: the path, absolute or from the working directory.
+        limit: the most bytes the file may have.
 
     Raises:
-        Missing: there is no file of that name.
-        ReadError: it is not a regular file, may not be read, or is too large.
+        Missing: the file does not exist.
+        TooLarge: the file has more bytes than `limit`.
+        ReadError: the file is not a regular one, or may not be read.
     """
     try:
-        # looked at before it is opened: opening some devices has effects
+        # stat comes before open: opening some devices has effects
         _regular(os.stat(path).st_mode)
-        # a name can change between the two calls; without O_NONBLOCK a pipe would then block for ever
+        # the name may be a pipe by now, and without O_NONBLOCK its open would block for ever
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         raise Missing("does not exist", "check the spelling of the path") from None
@@ -77,7 +75,7 @@ def read_file(path: str, *, limit: int = LIMIT) -> bytes:
 def _drain(descriptor: int, limit: int) -> bytes:
     chunks: list[bytes] = []
     size = 0
-    # a file in /proc says it has no bytes, and a growing one says too few
+    # st_size is 0 for a file in /proc, and too small for a file that grows
     while chunk := os.read(descriptor, 1 << 20):
         size += len(chunk)
         if size > limit:

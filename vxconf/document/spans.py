@@ -1,7 +1,7 @@
-"""Exact places of keys and values, through tree-sitter, built only once somebody asks.
+"""The exact places of a document's keys and values, from a syntax tree that is built when a place is first asked for.
 
-tree-sitter counts bytes. It is given the text with each character outside ASCII replaced by one ASCII
-character, which can only stand in strings and comments, so its bytes are the text's characters.
+tree-sitter counts bytes. It is given the text with each character outside ASCII replaced by one ASCII character, so its
+bytes are the text's characters. Such characters stand only in strings and comments, so the tree is the same.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Entry:
-    """One value: where its key is, where it is, and what is in it once somebody looked.
+    """The places of one value, of its key, and of the values in it.
 
     Attributes:
         key, value: character offsets; the key's are `None` for an element of a list.
-        node: a list or table in brackets whose content was not read yet.
+        node: the syntax node of a list or table in brackets, until its content is read.
+        inside: the values in it, by key or index.
+        length: the elements of an array of tables so far.
     """
 
     key: tuple[int, int] | None
@@ -42,9 +44,10 @@ class _Entry:
 
 
 def locate(document: Document, path: FieldPath, *, key: bool = False) -> Place:
-    """The place of the value at `path`, or of its key; of the nearest value around it when there is none.
+    """The place of the value at `path`, or with `key` of its key.
 
-    A table that TOML opens with a header has the header's name as its place.
+    A path without a value gets the place of the innermost value around it. A table that TOML opens with a header has
+    the header's name as its place.
     """
     index = document.cache.get("places")
     if index is None:
@@ -53,7 +56,10 @@ def locate(document: Document, path: FieldPath, *, key: bool = False) -> Place:
 
 
 def duplicate_at(text: str, offset: int) -> tuple[int, int, str]:
-    """The offsets and the name of the TOML key whose second definition ends, or begins, about `offset`."""
+    """The offsets and the text of the TOML key that is defined a second time at about `offset`.
+
+    tomllib reports the end of the second definition for a pair, and its start for a header.
+    """
     newest = None
     for node in _walk(tree(text, "toml")):
         if node.type not in {"pair", "table", "table_array_element"}:
@@ -71,7 +77,7 @@ def duplicate_at(text: str, offset: int) -> tuple[int, int, str]:
 
 
 def json_duplicates(text: str) -> list[tuple[int, int, str]]:
-    """Offsets and names of every key of a JSON text that its object has already."""
+    """The offsets and names of the keys of a JSON text that their object has already."""
     found = []
     for node in _walk(tree(text, "json")):
         if node.type != "object":
@@ -166,7 +172,7 @@ class _Index:
         key, span = parts[-1]
         if node.type == "table":
             entry = self._enter(table, key, span, header)
-            # `[a.b]` may come before `[a]`: the table's own header is the better place
+            # `[a.b]` may come before `[a]`, and the table's own header is the better place
             entry.key, entry.value = span, header
         else:
             entry = self._enter(table, key, span, header)
@@ -179,7 +185,7 @@ class _Index:
                 self._read_pair(entry, pair)
 
     def _last(self, entry: _Entry) -> _Entry:
-        """The element a header below an array of tables speaks of: the newest."""
+        """The newest element of an array of tables, which a header below the array belongs to."""
         return entry.inside[entry.length - 1] if entry.length else entry
 
     def _read_pair(self, table: _Entry, pair: Node) -> None:
@@ -211,7 +217,7 @@ class _Index:
 
 
 def tree(text: str, form: Format) -> Node:
-    """The text as tree-sitter reads it; its byte offsets are the text's characters."""
+    """The root of a text's syntax tree; its byte offsets are character offsets of the text."""
     if form == "toml":
         from tree_sitter_toml import language
     else:
@@ -234,7 +240,7 @@ def key_node(node: Node) -> Node | None:
 
 def value_node(pair: Node) -> Node | None:
     """The value of a TOML pair."""
-    # a comment behind the value is inside the pair
+    # a comment behind the value is a child of the pair
     values = [n for n in pair.named_children if n.type not in {"comment", "ERROR"}]
     return values[1] if len(values) > 1 else None
 
@@ -244,7 +250,7 @@ def _container(node: Node) -> Node | None:
 
 
 def toml_key(text: str) -> str:
-    """One part of a TOML key, bare or quoted, as the name it stands for."""
+    """The name that one part of a TOML key stands for, bare or quoted."""
     if text.startswith("'"):
         return text[1:-1]
     if not text.startswith('"'):
@@ -253,5 +259,5 @@ def toml_key(text: str) -> str:
 
 
 def json_key(text: str) -> str:
-    """A key of a JSON object as the name it stands for."""
+    """The name that a key of a JSON object stands for, from its text with the quotes."""
     return text[1:-1] if "\\" not in text else str(json.loads(text))

@@ -1,4 +1,4 @@
-"""What keeps a text from parsing, in words for people, and what to write instead."""
+"""The messages for texts that do not parse, in words for people, with advice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ if TYPE_CHECKING:
 
 
 def toml_syntax_help(message: str, text: str, offset: int) -> tuple[str, str]:
-    """The parser's message in words for people, and what to write instead."""
+    """The message for a fault of a TOML text, and advice or an empty string.
+
+    Args:
+        message: tomllib's own message.
+        text: the whole text.
+        offset: the fault's offset in characters.
+    """
     line = text[text.rfind("\n", 0, offset) + 1 :].split("\n", 1)[0].strip()[:1000]
     here = text[offset : offset + 8]
     if message.startswith("Illegal character '\\n'"):
@@ -29,12 +35,12 @@ def toml_syntax_help(message: str, text: str, offset: int) -> tuple[str, str]:
 
 
 def json_syntax_help(text: str, error: JSONDecodeError) -> tuple[int, str, str]:
-    """Where the fault is, what it is, and what to write instead."""
+    """The offset of a fault of a JSON text in characters, its message, and advice or an empty string."""
     offset = min(error.pos, len(text))
     if not text.strip():
         return offset, "the file is empty", "write {} for a file without tasks"
     before = text[:offset].rstrip()
-    # interpreters disagree whether the comma or the bracket behind it is the fault
+    # versions of Python disagree whether the comma or the bracket behind it is the fault
     comma = offset if text[offset : offset + 1] == "," else len(before) - 1 if before.endswith(",") else None
     if comma is not None and text[comma + 1 :].lstrip()[:1] in {"}", "]"}:
         return comma, "a comma before a closing bracket", "remove the comma"

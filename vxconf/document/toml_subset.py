@@ -1,7 +1,7 @@
-"""TOML as task files mostly spell it, read line by line; anything else is left to the standard library.
+"""A reader of the TOML that most task files are written in, line by line; `tomllib` reads everything else.
 
-`tomllib` and what it imports are a fifth of a check's start, and most of what each of many files costs. What this
-reads it reads as that does; what it is not sure of, faults included, it does not read.
+Loading `tomllib` would be a tenth of a check's start, and its parsing most of the time that each of many files takes.
+The reader gives the same data as `tomllib`. It refuses every text it is not sure of, faulty ones included.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# far below any limit of the format or of this project
+# limits far below those of the format and of this project
 _MOST_PARTS = 8
 _MOST_DIGITS = 15
 
 
 def read(text: str) -> dict[str, object] | None:
-    """The tables of a plain document, `None` when the text is not plain.
+    """The data of a plain document, `None` when the text is not plain.
 
-    Plain are headers and keys without quotes, and one to a line: strings without escapes, booleans, small whole
-    numbers, `{}`, and lists of double-quoted strings, over several lines too. Comments have lines of their own.
+    A plain document has headers and keys without quotes, one to a line. Its values are strings without escapes,
+    booleans, small whole numbers, `{}`, and lists of double-quoted strings, over several lines too. Its comments have
+    lines of their own.
     """
     root: dict[str, object] = {}
     here = root
@@ -79,7 +80,7 @@ def _is_bare(key: str) -> bool:
 
 
 def _value(spelled: str) -> object:
-    """A value that ends with its line, `None` when it is not plain."""
+    """The value of a line, `None` when it is not plain."""
     first, last = spelled[0], spelled[-1]
     if first in "\"'":
         inside = spelled[1:-1]
@@ -95,13 +96,13 @@ def _value(spelled: str) -> object:
 
 
 def _list(lines: Iterator[str]) -> list[str] | None:
-    """A list of strings from the lines after its bracket."""
+    """The strings of a list from the lines after its bracket, `None` when they are not plain."""
     inside: list[str] = []
     for line in lines:
         said = line.strip(" \t")
         if said == "]":
             return _strings(" ".join(inside))
-        # a string ends on its own line
+        # a string ends on the line it begins on
         if not said.isprintable() or said.count('"') % 2:
             return None
         inside.append(said)
@@ -109,7 +110,7 @@ def _list(lines: Iterator[str]) -> list[str] | None:
 
 
 def _strings(inside: str) -> list[str] | None:
-    """What is between the brackets of a list of double-quoted strings."""
+    """The strings between the brackets of a list, `None` when they are not plain."""
     if "\\" in inside:
         return None
     pieces = inside.split('"')

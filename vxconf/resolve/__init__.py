@@ -1,1 +1,1 @@
-"""From valid data to the frozen config of a task. Pure."""
+"""The steps from a task file's valid data to the frozen config of each block, judged against the machine. Pure."""

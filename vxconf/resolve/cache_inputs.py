@@ -1,4 +1,4 @@
-"""Whether a task can see what its cache key holds: a file the key holds and no grant reaches is a wrong key."""
+"""The cache inputs that a task cannot read: a key with a file that no grant reaches is a wrong key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 
 
 def unreadable_inputs(request: Request, task: TaskModel, document: Document, files: Files) -> tuple[Diagnostic, ...]:
-    """One refusal for each entry of `cache.inputs.workspaceFiles` that takes a file no grant reaches."""
+    """The refusals of a task's cache inputs: one for each `workspaceFiles` entry that takes a file no grant reaches.
+
+    Args:
+        request: the whole request.
+        task: the task as its file says it.
+        document: the task's file, for places.
+        files: the file system.
+    """
     if task.cache is None:
         return ()
     entries = task.cache.input_workspace_files
@@ -61,10 +68,14 @@ def _trees(entry: str, root: str) -> Iterator[str]:
 
 
 def _files(entry: str, root: str, files: Files) -> Iterator[str]:
-    """The files an entry takes, relative to the root; no directory below it is entered through a link."""
+    """The files an entry takes, relative to the root; no directory below the root is entered through a link.
+
+    Raises:
+        Refusal: the entry takes too many names.
+    """
     for alternative in globs.expand_braces(entry):
         grant = paths.join(globs.escape(root), alternative)
-        # a pattern takes files; a path that is a directory takes all in it
+        # a pattern takes files alone; a path to a directory takes every file below it
         deep = not globs.has_wildcard(globs.collapse(grant))
         todo = [path for path in globs.expand(grant, files) if path != root or deep]
         looked = 0

@@ -1,7 +1,7 @@
-"""One task's sandbox block against the machine: resolved, requested, planned; every refusal in one pass.
+"""The judgement of one sandbox block against the machine: resolved, requested, and planned where a pattern needs it.
 
-Nothing is run or created. An entry that is refused is taken out and the rest judged again, so that
-one mistake does not hide the next.
+Nothing is run or created. An entry that is refused is taken out and the rest is judged again, so that one mistake does
+not hide the next.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from vxconf.document.document import Document
     from vxconf.resolve.task_model import SandboxModel
 
-#: Where each field of a resolved config stands in a block.
+#: The keys, below the block, of each field of a resolved config.
 FIELDS: dict[str, FieldPath] = {
     "allowRead": ("allow", "read"),
     "allowWrite": ("allow", "write"),
@@ -72,12 +72,16 @@ _ATTRIBUTES = {
 
 
 class BlockSetting(NamedTuple):
-    """What blocks of one project are judged against.
+    """The setting that the blocks of one project are judged against.
 
     Attributes:
-        workspace, project: canonical directories.
-        projects: those of the workspace.
-        cache_dir: the run's cache directory, or `None`.
+        platform: the platform to judge for.
+        workspace: the canonical root directory of the workspace.
+        project: the canonical directory of the project.
+        projects: the projects of the workspace.
+        cache_dir: the canonical cache directory of the run; `None` for the default one.
+        files: the file system.
+        facts: the facts of the machine.
     """
 
     platform: Platform
@@ -89,13 +93,13 @@ class BlockSetting(NamedTuple):
     facts: HostFacts
 
 
-class Folded(NamedTuple):
-    """What a task's cache key folds of other tasks.
+class Upstream(NamedTuple):
+    """The tasks before a task: what they make, and which projects the task's cache key answers for.
 
     Attributes:
-        keyed: the directories of the projects it answers for; `None` for a task without a cache.
-        made: for each such task the directory of its project and its output patterns.
-        declared: what the task itself and every task it depends on say they make.
+        keyed: the canonical directories of the projects the key answers for; `None` for a task without a key.
+        made: for each task the key includes, its project's canonical directory and its output patterns.
+        declared: the output patterns of the task itself and of every task before it.
     """
 
     keyed: frozenset[str] | None = None
@@ -104,16 +108,16 @@ class Folded(NamedTuple):
 
 
 class JudgedBlock:
-    """A block and what became of it.
+    """A sandbox block with everything that was found about it.
 
     Attributes:
         resolution: the block resolved, with the entries each grant comes from.
-        bare: the request of what was not refused, without what packages link to and other tasks made; `None` when
-            nothing could be made of the rest either.
-        origins: for each field of `bare.config`, the field of the resolved config it is.
-        refusals: why the block cannot be granted, in file order.
+        bare: the request of all that was not refused, without linked packages and outputs of other tasks; `None`
+            when the rest cannot be requested either.
+        origins: for each field of `bare.config`, the field of the resolved config it was.
+        refusals: the reasons why the block cannot be granted, in file order.
         where: the setting the block was judged against.
-        bare_plan: how `bare` is carried out on Linux, where judging a pattern needed to know.
+        bare_plan: the plan of `bare` on Linux, where judging a pattern needed one.
     """
 
     def __init__(
@@ -124,67 +128,68 @@ class JudgedBlock:
         origins: dict[str, str],
         refusals: tuple[Diagnostic, ...],
         where: BlockSetting,
-        folded: Callable[[], Folded],
+        upstream: Callable[[], Upstream],
         bare_plan: Plan | None,
     ) -> None:
-        """Takes the attributes, and `folded` to be asked for the whole request: other files have to be read for it."""
+        """Takes the attributes, and `upstream`, which only the whole request needs: it reads other task files."""
         self.resolution = resolution
         self.bare = bare
         self.origins = origins
         self.refusals = refusals
         self.where = where
         self.bare_plan = bare_plan
-        self._folded = folded
+        self._upstream = upstream
 
     @property
     def files(self) -> Files:
-        """The file system it was judged against."""
+        """The file system the block was judged against."""
         return self.where.files
 
     @functools.cached_property
     def request(self) -> Request | None:
-        """Of what was not refused, whole, by the files it was judged against."""
+        """The whole request, by the files the block was judged against; `None` where `bare` is."""
         return self.request_now(self.where.files)
 
     def request_now(self, files: Files) -> Request | None:
-        """The whole request as the file system is now.
+        """The whole request as a file system is now; `None` where `bare` is.
 
         Raises:
             Refusal: the outputs of other tasks are among too many names.
+            RequestRefused: a grant cannot be given any more.
         """
         if self.bare is None:
             return None
-        where, folded = self.where, self._folded()
-        made = find(folded.made, files)
+        where, upstream = self.where, self._upstream()
+        made = find(upstream.made, files)
         known = WorkspaceFacts(
             root=where.workspace,
-            keyed=None if folded.keyed is None else tuple(sorted(folded.keyed)),
+            keyed=None if upstream.keyed is None else tuple(sorted(upstream.keyed)),
             dependency_outputs=made.reads,
             dependency_reported=made.reported,
             cache_dir=where.cache_dir,
             links=self.resolution.links,
-            declared=folded.declared,
+            declared=upstream.declared,
         )
         return build.complete(self.bare, known, files=files, projects=where.projects)
 
     @functools.cached_property
     def plan(self) -> Plan | None:
-        """How the request is carried out on Linux; `None` for a request of another platform, or for none."""
+        """The plan of the request on Linux; `None` for another platform, or without a request."""
         if self.request is None or self.request.config.platform != "linux":
             return None
         return _planned(self.request, self.files)
 
     @property
     def inert(self) -> Iterator[str]:
-        """The fields of the resolved config whose grants name nothing now."""
+        """The fields of the resolved config whose grants name nothing now, such as `allowRead[0]`."""
         request = self.bare
         if request is None:
             return
         if any(map(globs.has_wildcard, request.config.allow_read)):
-            # on macOS a grant covers what is made later as well, and nothing was planned
+            # a macOS request has no plan: a pattern covers files made later as well
             named = (field for field, _ in self.bare_plan.inert) if self.bare_plan is not None else ()
         else:
-            # a whole plan says the same, and takes ten times as long as judging the block
+            # a plan would give the same answer, and takes ten times as long as judging the block
             named = (
                 f"allowRead[{index}]"
                 for index, grant in enumerate(request.config.allow_read)
@@ -194,21 +199,16 @@ class JudgedBlock:
             yield self.origins.get(field, field)
 
 
-def is_not_enforced_yet(diagnostic: Diagnostic) -> bool:
-    """Whether it is about something valid that this version does not enforce yet."""
-    return diagnostic.code.startswith("VX5")
-
-
 def judge_block(
-    block: SandboxModel, document: Document, where: BlockSetting, folded: Callable[[], Folded] = Folded
+    block: SandboxModel, document: Document, where: BlockSetting, upstream: Callable[[], Upstream] = Upstream
 ) -> JudgedBlock:
     """Resolves a block and finds every reason why it cannot be granted.
 
     Args:
-        block: what the file says.
-        document: the file the block stands in, for places.
-        where: what it is judged against.
-        folded: see `JudgedBlock`.
+        block: the block as the file says it.
+        document: the file that holds the block, for places.
+        where: the setting to judge against.
+        upstream: gives the tasks before the block's task; asked for the whole request alone.
     """
     resolution = resolve(
         block,
@@ -229,7 +229,7 @@ def judge_block(
             if trial.config.platform == "macos":
                 _profiled(request, where.files)
             elif any(map(globs.has_wildcard, (*trial.config.allow_read, *trial.config.allow_write))):
-                # only a pattern can be refused for what it would have to look at
+                # a plan refuses patterns alone: one that would have to look at too many files
                 planned = _planned(request, where.files)
         except RequestRefused as fault:
             diagnostics += [
@@ -246,7 +246,7 @@ def judge_block(
         origins=trial.origins(),
         refusals=in_order(diagnostics),
         where=where,
-        folded=folded,
+        upstream=upstream,
         bare_plan=planned,
     )
 
@@ -257,7 +257,7 @@ def _names_something(grant: str, files: Files) -> bool:
 
 
 def refusal_diagnostic(refusal: Refusal, path: FieldPath, document: Document) -> Diagnostic:
-    """A refusal of the engine, told at its place in the file."""
+    """The diagnostic for a refusal of the engine, at the place of a field."""
     from vxconf.diagnostics.codes.table import CODES
     from vxconf.document.spans import locate
 
@@ -273,7 +273,7 @@ def refusal_diagnostic(refusal: Refusal, path: FieldPath, document: Document) ->
 
 
 def path_of_field(field: str, resolution: Resolution, block: SandboxModel) -> FieldPath:
-    """The place in the file of a field of the resolved config."""
+    """The path in the file of a field of the resolved config; the block's own for an implied field."""
     origins = resolution.origin(field)
     if origins:
         return origins[0].path
@@ -281,14 +281,14 @@ def path_of_field(field: str, resolution: Resolution, block: SandboxModel) -> Fi
 
 
 class _Trial:
-    """A config out of which refused entries are taken, while each field is still known by its first name."""
+    """A config from which refused fields are taken out; fields are still known by their first names."""
 
     def __init__(self, config: ResolvedSandboxConfig) -> None:
         self.config = config
         self._kept: dict[str, list[int]] = {}
 
     def field(self, field: str) -> str:
-        """The name a field of the present config had in the first one."""
+        """The name that a field of the present config had in the first one."""
         name, mark, index = field.partition("[")
         if not mark or name not in self._kept:
             return field
@@ -333,7 +333,7 @@ def _planned(request: Request, files: Files) -> Plan:
 
 
 def _profiled(request: Request, files: Files) -> None:
-    """Have every reason found that a macOS profile cannot be written for."""
+    """Writes the macOS profile, which raises every reason why there can be none."""
     from sandbox.planning.macos.plan_of_request import plan
     from sandbox.planning.macos.profile_text import text
 

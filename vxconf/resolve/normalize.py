@@ -1,6 +1,6 @@
-"""Valid data -> `FileModel`: defaults filled in, each entry given its place; nothing is resolved.
+"""The model of a task file from its valid data: defaults are filled in, and each entry gets its path in the file.
 
-The data has passed validation; a file that has not never comes here.
+Nothing is resolved. The data has passed the schema, so no type is checked again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def normalize(data: Mapping[str, Any]) -> FileModel:
     """The model of one valid task file.
 
     Args:
-        data: what the file holds, as parsed.
+        data: the file's data as parsed.
     """
     tasks: _Data = data.get("tasks", {})
     return FileModel(

@@ -1,9 +1,9 @@
-"""`SandboxModel` -> `ResolvedSandboxConfig`: every path absolute and canonical, each entry traced to its line.
+"""The frozen config of a sandbox block: every path absolute and canonical, each grant traced to its entries. Pure.
 
-Pure: the file system is asked through `Files`. Braces first, then `~` and the project directory, then
-links; a directory ends in `/`, a pattern stays one. What cannot be granted is found by
-`sandbox.request.build` and the plan; refused here is only what is lost once a path is canonical: that a
-grant was spelled inside the project and lands outside, or that a link and not its text names what is kept closed.
+Braces are expanded first, then `~` and the project directory, then links. A directory ends in `/`; a pattern stays a
+pattern. `sandbox.request.build` and the plan find most of what cannot be granted. Two faults are found here, since a
+canonical path no longer shows them: a grant spelled inside the project that a link leads outside, and a link that leads
+into a place that is kept closed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEAVES_PROJECT = "VX301"
 
 
 class RefusedEntry(NamedTuple):
-    """A refusal and the place of the file it is about."""
+    """A refusal, and the path in the file of the refused entry."""
 
     path: FieldPath
     refusal: Refusal
@@ -36,11 +36,11 @@ class Resolution(NamedTuple):
     """A resolved block.
 
     Attributes:
-        origins: for each grant of the config, such as `allowRead[0]`, the entries it comes from;
-            several when they mean the same.
-        links: the links grants are spelled through, each as its canonical place and its text.
-        refusals: what was refused on the way, in the order of the model; a refused entry is not in
-            the config.
+        config: the frozen config, without the refused entries.
+        origins: for each grant of the config, such as `allowRead[0]`, the entries it comes from; several entries
+            that mean the same become one grant.
+        links: the links that grants are spelled through, each as its canonical path and its text.
+        refusals: the refused entries, in the order of the model.
     """
 
     config: ResolvedSandboxConfig
@@ -49,7 +49,7 @@ class Resolution(NamedTuple):
     refusals: tuple[RefusedEntry, ...]
 
     def origin(self, field: str) -> Entries:
-        """The entries a field of the config comes from; none for one that is implied."""
+        """The entries a field of the config comes from; none for an implied field."""
         return next((entries for name, entries in self.origins if name == field), ())
 
 
@@ -59,7 +59,7 @@ def resolve(
     """The frozen config of one sandbox block.
 
     Args:
-        block: what the file says.
+        block: the block as the file says it.
         platform: the platform the config is for.
         workspace: the canonical root directory of the workspace.
         project: the canonical directory of the task's project, which relative grants start from.
@@ -115,7 +115,7 @@ class _Resolver:
         return value if value is None or value is True else self._list(field, value, one)
 
     def _list(self, field: str, entries: Entries, one: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
-        """Each entry resolved; the first of equal results keeps its place."""
+        """The grants of a list, in its order; of equal grants the first keeps its place, with the entries of all."""
         if not entries:
             return ()
         found: dict[str, list[Entry]] = {}
@@ -150,18 +150,18 @@ class _Resolver:
             yield self._grant(anchored, self._is_outside_directory)
 
     def _ignored(self, text: str) -> Iterable[str]:
-        # what is ignored need not exist and is compared, never opened: no directory is read into it
+        # an ignored path is compared with denials and opens nothing: no kind decides about its trailing slash
         for grant in globs.expand_braces(text):
             yield self._grant(self._anchored(grant), lambda _real, _kind: False)
 
     def _socket(self, text: str) -> Iterable[str]:
-        # a socket is a path and no pattern: the rules have seen to that
+        # the rules (VX214) leave no pattern here
         anchored = self._anchored(text)
         self._hold_inside("unixSockets", text, "", _literal_part(anchored))
         yield paths.canonical(globs.unescape(anchored), self._files)
 
     def _is_outside_directory(self, real: str, kind: Kind | None) -> bool:
-        """Whether a write grant is a directory whatever its spelling; inside the project it may be a name."""
+        """Whether a write grant is a directory whatever its spelling; inside the project it is a name."""
         return kind is Kind.DIRECTORY and not paths.at_or_under(real, self._project)
 
     def _anchored(self, grant: str) -> str:
@@ -189,7 +189,9 @@ class _Resolver:
             self._links.update(found)
 
     def _hold_inside(self, field: str, text: str, grant: str, path: str) -> None:
-        """Refuses an entry spelled inside the project that lands outside; a grant spelled from elsewhere is on purpose.
+        """Refuses an entry that is spelled inside the project and that a link leads outside.
+
+        An absolute entry, and one that begins with `~`, may lead anywhere.
 
         Raises:
             Refusal: `VX301`.
@@ -207,7 +209,7 @@ class _Resolver:
             )
 
     def _hold_closed(self, text: str, path: str) -> None:
-        """Refuses a read grant that a link leads into what only a grant of its own name opens.
+        """Refuses a read grant that a link leads into a place which only a grant of its own name opens.
 
         Raises:
             Refusal: `VX301`.
@@ -236,7 +238,7 @@ def _ends_as_directory(path: str) -> bool:
 
 
 def _literal_part(grant: str) -> str:
-    """The unescaped path of a literal, or what comes before a pattern's first wildcard."""
+    """The unescaped path of a literal grant, or the directory before a pattern's first wildcard."""
     collapsed = globs.collapse(grant)
     return _at_first_wildcard(collapsed)[0] if globs.has_wildcard(collapsed) else globs.unescape(collapsed)
 

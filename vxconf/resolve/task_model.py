@@ -1,7 +1,7 @@
-"""What a task file says, with every field present: frozen, still symbolic, nothing resolved.
+"""The model of a task file: every field present, frozen, and still as it is spelled; nothing is resolved.
 
-Each entry keeps its path in the file, so that whatever becomes of it later can be told at its place.
-Tasks are sorted by name: the order of a file's keys is not part of its meaning.
+Each entry keeps its path in the file, so that a later refusal of it has a place. Tasks are sorted by name: the order of
+a file's keys is not part of its meaning.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ FieldPath = tuple[str | int, ...]
 
 
 class Entry(NamedTuple):
-    """One string of a list, and where it stands."""
+    """One string of a list, and its path in the file."""
 
     text: str
     path: FieldPath
@@ -26,9 +26,9 @@ class SandboxModel(NamedTuple):
     """An `exec.sandbox` block.
 
     Attributes:
-        path: the block itself.
-        network, unix_sockets: `None` when absent, `True`, or the list.
-        local_binding: `False`, `True`, or ports.
+        path: the path of the block in the file.
+        network, unix_sockets: `None` when absent, `True`, or the entries.
+        local_binding: `False`, `True`, or the TCP ports.
     """
 
     path: FieldPath
@@ -52,12 +52,12 @@ class SandboxModel(NamedTuple):
 
 
 class Persistent(NamedTuple):
-    """How to tell that a server is up.
+    """The readiness test of a server.
 
     Attributes:
-        output: a regular expression its output matches, or `None`.
-        port: a TCP port it listens on, or `None`.
-        timeout: seconds to wait, or `None`.
+        output: a regular expression that a line of the output matches, or `None`.
+        port: the TCP port the server listens on, or `None`.
+        timeout: the seconds to wait, or `None`.
     """
 
     output: str | None = None
@@ -66,12 +66,15 @@ class Persistent(NamedTuple):
 
 
 class Exec(NamedTuple):
-    """What a task runs.
+    """An `exec` table: the command of a task and how it is run.
 
     Attributes:
+        command: the command line.
         define: environment variables and their values, sorted by name.
-        pass_through: names of the caller's variables the command gets.
-        timeout: seconds, or `None`.
+        pass_through: the names of the caller's variables that the command gets.
+        timeout: the seconds the command may take, or `None`.
+        persistent: the readiness test of a server; `None` for a command that ends by itself.
+        sandbox: the sandbox block, or `None`.
     """
 
     command: str
@@ -83,7 +86,7 @@ class Exec(NamedTuple):
 
 
 class Cache(NamedTuple):
-    """What a task's cache key is made of and what it keeps; nothing here grants anything."""
+    """A `cache` table: the inputs of a task's cache key, and the outputs that are kept; neither grants anything."""
 
     input_files: tuple[str, ...] = ()
     input_workspace_files: tuple[str, ...] = ()

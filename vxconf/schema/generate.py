@@ -181,7 +181,7 @@ _FAMILIES = (
     ("VX2", "Rules across fields"),
     ("VX3", "Refusals against the file system and the workspace"),
     ("VX4", "Warnings"),
-    ("VX5", "Not enforced yet"),
+    ("VX5", "Configs of another platform"),
 )
 
 

@@ -1,1 +1,1 @@
-"""The workspace, its projects and its tasks, read from the file system."""
+"""The workspace: its root, its projects and tasks, and the check of their files."""

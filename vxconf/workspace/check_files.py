@@ -1,12 +1,12 @@
-"""What `check` finds: every problem of the files it is given, against the file system, in one pass."""
+"""The diagnostics of a workspace and its projects: every text and every block judged against the file system."""
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from sandbox.base import paths
-from vxconf.diagnostics.diagnostic import Diagnostic, Severity, dotted, in_order
+from vxconf.diagnostics.diagnostic import Diagnostic, in_order
+from vxconf.validate.finding import Finding
 from vxconf.validate.validate import validate_workspace
 from vxconf.workspace.find_projects import TooManyDirectories
 from vxconf.workspace.load_file import file_diagnostic, read_document
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sandbox.contract.config import Platform
-    from vxconf.diagnostics.diagnostic import Place
     from vxconf.document.document import Document
     from vxconf.resolve.task_model import FieldPath, SandboxModel, TaskModel
     from vxconf.workspace.project import EnclosingWorkspace, Project, Task
-#: What `--platform all` stands for.
+
+#: The platforms that `--platform all` stands for.
 PLATFORMS: tuple[Platform, ...] = ("linux", "macos")
 
 
 def check_workspace(workspace: EnclosingWorkspace, platforms: Iterable[Platform] = PLATFORMS) -> tuple[Diagnostic, ...]:
-    """Every problem of a workspace: its own, then file by file."""
+    """Every diagnostic of a workspace: its own, then file by file."""
     found = list(workspace.problems)
     try:
         projects = workspace.projects
@@ -37,34 +37,41 @@ def check_workspace(workspace: EnclosingWorkspace, platforms: Iterable[Platform]
 
 
 def check_project(project: Project, platforms: Iterable[Platform] = PLATFORMS) -> tuple[Diagnostic, ...]:
-    """Every problem of one project's file, in file order."""
+    """Every diagnostic of one project's file, in file order."""
     loaded = project.loaded
     if loaded is None:
         return ()
     found = [d for d in loaded.diagnostics if d.platform is None or d.platform in platforms]
-    if loaded.document is not None and not _unusable(project.workspace):
-        # what is wrong with a text is said once, though the file system has a word for it too
-        said = {diagnostic.path for diagnostic in found if diagnostic.is_error}
-        # the blocks of one project nothing was said of, as they are written: tasks often have the same
-        quiet: set[str] = set()
-        for task in project.tasks:
-            if task.model is None:
-                continue
-            judged = list(_references(task, task.model, loaded.document))
-            block = task.model.exec.sandbox if task.model.exec is not None else None
-            if block is not None:
-                written = repr(loaded.document.data["tasks"][task.name]["exec"]["sandbox"])
-                if written not in quiet:
-                    of_block = list(_block(task, block, loaded.document, platforms))
-                    if not of_block:
-                        quiet.add(written)
-                    judged += of_block
-            found += [diagnostic for diagnostic in judged if diagnostic.path not in said]
+    if loaded.document is not None and not project.workspace.chosen_by.problem:
+        # a field that the text alone refuses is not refused again for the file system
+        refused = {diagnostic.path for diagnostic in found if diagnostic.is_error}
+        judged = _judged_tasks(project, loaded.document, platforms)
+        found += [diagnostic for diagnostic in judged if diagnostic.path not in refused]
     return in_order(found)
 
 
+def _judged_tasks(project: Project, document: Document, platforms: Iterable[Platform]) -> Iterator[Diagnostic]:
+    """The diagnostics of a project's tasks that need the file system or the workspace."""
+    # blocks without a diagnostic, as they are written: tasks of one project often have the same block
+    healthy: set[str] = set()
+    for task in project.tasks:
+        if task.model is None:
+            continue
+        yield from _references(task, task.model, document)
+        block = task.model.exec.sandbox if task.model.exec is not None else None
+        if block is None:
+            continue
+        written = repr(document.data["tasks"][task.name]["exec"]["sandbox"])
+        if written in healthy:
+            continue
+        found = list(_block(task, block, document, platforms))
+        if not found:
+            healthy.add(written)
+        yield from found
+
+
 def workspace_diagnostics(workspace: EnclosingWorkspace) -> tuple[Diagnostic, ...]:
-    """What is wrong with the workspace as a whole."""
+    """The faults of the workspace as a whole: its root, its own file, its size."""
     root, members = workspace.chosen_by, workspace.index.members
     file = workspace.name_of(root.marker)
     if root.problem:
@@ -84,20 +91,8 @@ def workspace_diagnostics(workspace: EnclosingWorkspace) -> tuple[Diagnostic, ..
     return ()
 
 
-def unenforced_as_warning(diagnostic: Diagnostic) -> Diagnostic:
-    """A diagnostic as a check tells it: what is valid and only not enforced yet is no fault of the file."""
-    from vxconf.resolve.judge_block import is_not_enforced_yet
-
-    return dataclasses.replace(diagnostic, severity=Severity.WARNING) if is_not_enforced_yet(diagnostic) else diagnostic
-
-
-def _unusable(workspace: EnclosingWorkspace) -> bool:
-    """Whether no block of the workspace can be judged; told once, for the workspace."""
-    return bool(workspace.chosen_by.problem)
-
-
 def _block(task: Task, block: SandboxModel, document: Document, platforms: Iterable[Platform]) -> Iterator[Diagnostic]:
-    # the same grants are judged the same way everywhere: one platform stands for all
+    # grants are judged alike on every platform, so one stands for all
     for platform in ("linux",) if "linux" in platforms else platforms:
         try:
             judged = task.judged(platform)
@@ -105,7 +100,7 @@ def _block(task: Task, block: SandboxModel, document: Document, platforms: Itera
             return
         if judged is None:
             return
-        yield from map(unenforced_as_warning, judged.refusals)
+        yield from judged.refusals
         if _has_grants(block) and platform == "linux":
             from vxconf.lint.grant_warnings import warnings_of_grants
 
@@ -123,22 +118,16 @@ def _block(task: Task, block: SandboxModel, document: Document, platforms: Itera
 
             yield from network_warnings.warnings_of_network(block, judged, document, files=task.project.workspace.files)
     if block.network is True and listed_hosts(task.project.workspace) == ():
-        from vxconf.diagnostics.codes.table import CODES
-
-        path = (*block.path, "allow", "network")
-        yield Diagnostic(
+        yield Finding(
             code="VX402",
-            severity=CODES["VX402"].severity,
-            file=document.file,
-            place=_locate(document, path),
-            path=dotted(path),
+            path=(*block.path, "allow", "network"),
             message="allow.network is true, and no task of the workspace lists a host",
             help="list the hosts the task needs",
-        )
+        ).to_diagnostic(document)
 
 
 def _is_made(workspace: EnclosingWorkspace, path: str) -> bool:
-    """Whether a task of the project a path is in may write it, or names it as an output."""
+    """Whether a task of the project that holds a path may write the path, or names it as an output."""
     directory = workspace.index.enclosing(path)
     if directory is None:
         return False
@@ -155,7 +144,7 @@ def _has_endpoints(block: SandboxModel) -> bool:
 
 
 def listed_hosts(workspace: EnclosingWorkspace) -> tuple[str, ...] | None:
-    """The hosts the tasks of a workspace list, each once; `None` for a workspace too large to be searched."""
+    """The entries of every `allow.network` list of a workspace, each once; `None` when it is too large to search."""
     try:
         tasks = workspace.tasks
     except TooManyDirectories:
@@ -184,15 +173,7 @@ def _references(task: Task, model: TaskModel, document: Document) -> Iterator[Di
         except Unknown as fault:
             message, help_ = fault.message, _meant(fault)
         path: FieldPath = (*model.path, "dependsOn", index)
-        yield Diagnostic(
-            code="VX312",
-            severity=Severity.ERROR,
-            file=document.file,
-            place=_locate(document, path),
-            path=dotted(path),
-            message=message,
-            help=help_,
-        )
+        yield Finding(code="VX312", path=path, message=message, help=help_).to_diagnostic(document)
 
 
 def _meant(fault: Unknown) -> str:
@@ -202,9 +183,3 @@ def _meant(fault: Unknown) -> str:
 def _workspace_file(workspace: EnclosingWorkspace, file: str) -> tuple[Diagnostic, ...]:
     document, problems = read_document(workspace.chosen_by.marker, file=file)
     return problems if document is None else validate_workspace(document)
-
-
-def _locate(document: Document, path: FieldPath, *, key: bool = False) -> Place:
-    from vxconf.document.spans import locate
-
-    return locate(document, path, key=key)

@@ -1,7 +1,7 @@
-"""Which directories of a workspace are projects, found without following a link.
+"""The search for the directories of a workspace that are projects; it follows no link.
 
-The walk skips hidden directories, `node_modules` and virtual environments, and stops at a bound: a
-project that was missed would be a wall that is missing, so past the bound the workspace is refused.
+The search skips hidden directories, `node_modules` and virtual environments. A workspace with more directories than
+`BOUND` is refused: each project is a wall to the others, and a project that was missed would be a missing wall.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from vxconf.workspace.root import Root
 
-#: Directories looked into per walk.
+#: The most directories one search looks into.
 BOUND = 200_000
 
 _TOML, _JSON = CONFIG_NAMES
@@ -28,10 +28,10 @@ _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 
 class TooManyDirectories(Exception):
-    """The walk met its bound.
+    """A search met `BOUND`.
 
     Attributes:
-        directory: where it began.
+        directory: the directory the search began in.
     """
 
     def __init__(self, directory: str) -> None:
@@ -40,7 +40,7 @@ class TooManyDirectories(Exception):
 
 
 class ProjectFinder:
-    """The projects of one workspace; each part of it is walked at most once."""
+    """Finds the projects of one workspace; each directory is searched at most once."""
 
     def __init__(self, root: Root, *, bound: int = BOUND) -> None:
         self._root = root
@@ -49,14 +49,14 @@ class ProjectFinder:
 
     @cached_property
     def members(self) -> MemberGlobs:
-        """What the workspace's own file says."""
+        """The members that the workspace's own file names."""
         return member_globs(self._root)
 
     def all(self) -> tuple[str, ...]:
-        """Every project, absolute and canonical, sorted; the root itself when it is one.
+        """Every project, absolute and canonical, sorted; the root is among them when it is a project.
 
         Raises:
-            TooManyDirectories: the workspace is larger than the bound.
+            TooManyDirectories: the workspace holds more directories than the bound.
         """
         root = self._root.path
         below = self.below(root)
@@ -66,7 +66,7 @@ class ProjectFinder:
         """The projects strictly inside a directory, sorted.
 
         Raises:
-            TooManyDirectories: it is larger than the bound.
+            TooManyDirectories: the directory holds more directories than the bound.
         """
         known = self._below.get(self._root.path)
         if known is not None and directory != self._root.path:
@@ -81,7 +81,7 @@ class ProjectFinder:
 
     @cached_property
     def _holders(self) -> frozenset[str]:
-        """Every directory above a project of the workspace, once its whole is walked."""
+        """Every directory above a project, once the whole workspace was searched."""
         found: set[str] = set()
         for directory in self._below[self._root.path]:
             above = directory.rpartition("/")[0]
@@ -97,7 +97,7 @@ class ProjectFinder:
         return inside and self._is_project(directory, _names(directory))
 
     def enclosing(self, directory: str) -> str | None:
-        """The project a directory of the workspace is in, or `None`."""
+        """The innermost project that holds a directory, or is it; `None` when no project of the workspace does."""
         root = self._root.path
         while directory == root or directory.startswith(root + "/"):
             if self._is_project(directory, _names(directory)):
@@ -115,10 +115,10 @@ class ProjectFinder:
             if looked > self._bound:
                 raise TooManyDirectories(start)
             try:
-                # read to its end it is closed
+                # the list reads the directory to its end, which closes it
                 entries = list(os.scandir(directory))
             except OSError:
-                # what cannot be listed holds no project anybody could use
+                # a directory that cannot be listed holds no project anybody could use
                 continue
             if directory != start:
                 names = [entry.name for entry in entries]
@@ -139,13 +139,13 @@ class ProjectFinder:
         manifest, root = self.members.manifest, self._root.path
         if directory == root or (manifest and manifest not in names):
             return False
-        # loading a matcher takes longer than the rest of a walk: most directories are too deep to be named
+        # the depth is compared first: most directories lie deeper than any glob reaches
         depth = directory.count("/") - root.count("/")
         return (self._depths is None or depth in self._depths) and self._named(directory)
 
     @cached_property
     def _named(self) -> Callable[[str], bool]:
-        """Whether the workspace's globs name a directory; loads what matches globs."""
+        """The test whether the workspace's globs name a directory."""
         root = self._root.path
         anchor = escape(root) + "/"
         included = matcher(tuple(anchor + glob for glob in self.members.include))
@@ -154,7 +154,7 @@ class ProjectFinder:
 
     @cached_property
     def _depths(self) -> frozenset[int] | None:
-        """How deep below the root a named directory can be; `None` for any depth."""
+        """The depths below the root that the workspace's globs reach; `None` for any depth."""
         globs = self.members.include
         if any("**" in glob or "{" in glob for glob in globs):
             return None

@@ -1,13 +1,13 @@
-"""A task file from its name to its model: read, parsed, validated, normalized; every problem kept.
+"""The steps from a task file's name to its model: read, parse, validate, normalize; every diagnostic is kept.
 
-A task without a mistake gets its model even when another one of the file has one, so that a check
-sees the whole file in one pass. A file with any error runs nothing.
+A task without a mistake gets its model even where another task of the file has one, so that a check sees the whole
+file in one pass. No task of a file with an error is run.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity, UnreadableFile, dotted
 from vxconf.document.parse import format_of, parse
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from vxconf.document.document import Document, Format
 
-#: Files without a mistake by their bytes: those of a monorepo are often alike, and then judged as texts only once.
+#: Files without a diagnostic, by format and bytes. Files of a monorepo are often alike, and are then parsed only once.
 Known = dict[tuple["Format | None", bytes], "LoadedFile"]
-#: Bytes of a file, and files, worth keeping so.
+#: The most bytes of a file that is kept in `Known`, and the most files.
 _ALIKE, _KNOWN = 1 << 16, 4096
 
-#: The place of what is said about a file as a whole.
+#: The place of a diagnostic about a file as a whole.
 START = Place(1, 1, 1, 1)
 
 
@@ -35,13 +35,13 @@ class LoadedFile(NamedTuple):
     """One task file.
 
     Attributes:
-        path: absolute.
-        file: the name it is reported under.
-        text: what could be read of it, for excerpts.
-        document: `None` when the file is no document at all.
+        path: the absolute path.
+        file: the name the file is reported under.
+        text: the characters that could be read, for excerpts.
+        document: the parsed file; `None` when the text does not parse.
         model: the tasks without a mistake.
         broken: the names of the other tasks, in file order.
-        diagnostics: what is wrong with the text, in file order.
+        diagnostics: the faults of the text, in file order.
     """
 
     path: str
@@ -59,22 +59,22 @@ class LoadedFile(NamedTuple):
 
     @property
     def hides_tasks(self) -> bool:
-        """Whether it may have tasks nobody can see: what is wrong with it is wrong outside of any one task."""
+        """Whether the file may have tasks that cannot be seen: a fault of it lies outside of any one task."""
         return any(one.is_error and not one.path.startswith("tasks.") for one in self.diagnostics)
 
     @property
     def task_names(self) -> tuple[str, ...]:
-        """Every task the file has, a broken one too."""
+        """The names of every task of the file, the broken ones too."""
         return (*(task.name for task in self.model.tasks), *self.broken)
 
 
 def load_file(path: str, *, file: str, known: Known | None = None) -> LoadedFile:
-    """The file of that name; never raises on what is in it.
+    """The task file at a path; never raises on what the file holds.
 
     Args:
-        path: absolute.
-        file: the name to report it under.
-        known: files loaded before, to which this one is added.
+        path: the absolute path.
+        file: the name to report the file under.
+        known: the files loaded before; a file without a diagnostic is added.
     """
     try:
         raw = read_file(path)
@@ -84,7 +84,7 @@ def load_file(path: str, *, file: str, known: Known | None = None) -> LoadedFile
 
 
 def read_document(path: str, *, file: str) -> tuple[Document | None, tuple[Diagnostic, ...]]:
-    """The document of any file, or why there is none."""
+    """The document of any file and no diagnostic, or `None` and the reasons why it does not parse."""
     try:
         return parse(read_file(path), file=file), ()
     except ReadError as fault:
@@ -99,7 +99,7 @@ def _unread(fault: ReadError, file: str) -> Diagnostic:
 
 
 def load_text(raw: bytes, *, path: str, file: str, known: Known | None = None) -> LoadedFile:
-    """The file these bytes are the content of; `known` as in `load_file`."""
+    """The task file with this content; the other arguments are those of `load_file`."""
     key = (format_of(file), raw)
     alike = known.get(key) if known is not None else None
     if alike is not None and alike.document is not None:
@@ -107,7 +107,7 @@ def load_text(raw: bytes, *, path: str, file: str, known: Known | None = None) -
     try:
         document = parse(raw, file=file)
     except UnreadableFile as fault:
-        # the excerpt of a file that is not UTF-8 shows a mark where the bytes are not
+        # bytes that are not UTF-8 show as U+FFFD in the excerpt
         return file_without_tasks(path, *fault.diagnostics, text=raw.decode("utf-8-sig", "replace"))
     diagnostics = validate(document)
     model, broken = _models(document, diagnostics)
@@ -120,14 +120,14 @@ def load_text(raw: bytes, *, path: str, file: str, known: Known | None = None) -
         broken=broken,
         diagnostics=diagnostics,
     )
-    # what is said of a file names it
+    # a diagnostic holds the file's name, so only a file without one can stand for another
     if known is not None and not diagnostics and not broken and len(raw) <= _ALIKE and len(known) < _KNOWN:
         known[key] = loaded
     return loaded
 
 
 def file_without_tasks(path: str, *diagnostics: Diagnostic, text: str = "") -> LoadedFile:
-    """A file that gives no tasks, and why."""
+    """A file that gives no tasks, with the reasons."""
     return LoadedFile(
         path=path,
         file=diagnostics[0].file,
@@ -145,11 +145,11 @@ def file_diagnostic(code: str, file: str, message: str, remedy: str) -> Diagnost
 
 
 def config_file(directory: str, name_of: Callable[[str], str]) -> str | Diagnostic | None:
-    """The task file of a directory, `None` when it has none, a refusal when it has two.
+    """The absolute path of a directory's task file; `None` when it has none, a refusal when it has two.
 
     Args:
-        directory: absolute.
-        name_of: how a file is named in reports.
+        directory: the absolute path of the directory.
+        name_of: gives the name of an absolute path in reports.
     """
     found = [name for name in CONFIG_NAMES if os.path.lexists(f"{directory}/{name}")]
     if len(found) > 1:
@@ -164,25 +164,31 @@ def config_file(directory: str, name_of: Callable[[str], str]) -> str | Diagnost
 
 def _models(document: Document, diagnostics: tuple[Diagnostic, ...]) -> tuple[FileModel, tuple[str, ...]]:
     data = document.data
-    # a rule across fields that is broken leaves the shape whole: the task can still be judged on the host
+    # a broken rule across fields (VX2xx) leaves the shape whole, and the task can still be judged
     errors = [diagnostic.path for diagnostic in diagnostics if diagnostic.code.startswith("VX1")]
     if not errors:
         return normalize(data), ()
     tasks = data.get("tasks") if isinstance(data, dict) else None
     if not isinstance(tasks, dict):
         return FileModel(), ()
+    broken = _broken(tasks, errors)
+    whole: dict[str, Any] = {"tasks": {name: task for name, task in tasks.items() if name not in broken}}
+    if isinstance(data.get("name"), str):
+        whole["name"] = data["name"]
+    return normalize(whole), tuple(name for name in tasks if name in broken)
+
+
+def _broken(tasks: dict[str, Any], errors: list[str]) -> set[str]:
+    """The names of the tasks that errors at these dotted paths lie in."""
+    # a fault of `tasks` itself or of the whole file may concern every task
+    if not {"", "tasks"}.isdisjoint(errors):
+        return set(tasks)
     spelled = {dotted(("tasks", name)): name for name in tasks}
-    broken = {name for path in errors if (name := _task_of(path, spelled)) is not None}
-    # a fault of `tasks` itself, or of nothing in particular, says nothing about a single task
-    whole = any(path in {"", "tasks"} for path in errors)
-    healthy = {} if whole else {name: task for name, task in tasks.items() if name not in broken}
-    name = data.get("name")
-    model = normalize({"tasks": healthy} | ({"name": name} if isinstance(name, str) else {}))
-    return model, tuple(task for task in tasks if task not in healthy)
+    return {name for path in errors if (name := _task_of(path, spelled)) is not None}
 
 
 def _task_of(path: str, spelled: dict[str, str]) -> str | None:
-    """The task a dotted path lies in."""
+    """The task that holds a dotted path, `None` when no task does."""
     if path in spelled:
         return spelled[path]
     ends = (index for index, char in enumerate(path) if char in ".[")

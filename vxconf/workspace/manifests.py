@@ -1,4 +1,4 @@
-"""The name a directory has for its own package manager, and the names it depends on."""
+"""The names in a directory's `package.json` and `pyproject.toml`: its own, and those of its dependencies."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _SPECIFIED = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
 
 
 def manifest_names(directory: str) -> tuple[str, ...]:
-    """The names in `package.json` and `pyproject.toml`; a file that does not parse gives none."""
+    """The package names of a directory; a manifest that does not parse gives none."""
     found = (_npm(directory).get("name"), _project(_python(directory)).get("name"))
     return tuple(name for name in found if isinstance(name, str) and name)
 
 
 def manifest_dependencies(directory: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names `package.json` depends on, and those of `pyproject.toml` as `python_name` gives them."""
+    """The npm packages and the Python packages a directory depends on, the latter as `python_name` spells them."""
     npm = _npm(directory)
     listed = [name for key in _NPM_LISTS for name in _table(npm.get(key))]
     python = _python(directory)
@@ -38,7 +38,7 @@ def manifest_dependencies(directory: str) -> tuple[tuple[str, ...], tuple[str, .
 
 
 def python_name(name: str) -> str:
-    """A distribution's name in the one form all its spellings share.
+    """The normalized name of a Python distribution, which all its spellings share (PEP 503).
 
     >>> python_name("Acme_Money.Core")
     'acme-money-core'

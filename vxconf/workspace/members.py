@@ -1,8 +1,8 @@
-"""The globs by which a workspace names its projects, whatever tool they were written for.
+"""The globs by which a workspace names its projects, read from the file of whichever tool marks the workspace.
 
-`.vx/workspace.toml` (`projects`), `pnpm-workspace.yaml` (`packages`), `package.json` (`workspaces`)
-and uv (`[tool.uv.workspace]` `members`, `exclude`). A tool's own members count as projects only where
-its manifest is, as they do for the tool.
+The files are `.vx/workspace.toml` (`projects`), `pnpm-workspace.yaml` (`packages`), `package.json` (`workspaces`) and
+`pyproject.toml` (`[tool.uv.workspace]` `members`, `exclude`). For another tool's globs a directory counts only where
+that tool's manifest is, as it does for the tool.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class MemberGlobs(NamedTuple):
-    """What a workspace's own file says.
+    """The members that a workspace's own file names.
 
     Attributes:
         include, exclude: globs of directories, relative to the root, without a `/` at the end.
         manifest: the file a matching directory must hold to count, or an empty string.
         cache_dir: the cache directory as written, or an empty string.
-        problem: why the file says nothing, or an empty string; then the rest is empty.
+        problem: the reason why the file names none, or an empty string; with a problem the fields above are empty.
         code: the problem's diagnostic code.
-        help: what to do about it.
+        help: advice about the problem.
     """
 
     include: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class _Problem(Exception):
 
 
 def member_globs(root: Root) -> MemberGlobs:
-    """The members a workspace names; none for a root chosen by git or by the project alone."""
+    """The member globs of a workspace; none for a root chosen by git or by the project alone."""
     reader = {"workspace.toml": _own, "pnpm": _pnpm, "package.json": _npm, "uv": _uv}.get(root.rule)
     if reader is None:
         return MemberGlobs()
@@ -61,7 +61,7 @@ def _own(raw: bytes) -> MemberGlobs:
         data = _toml(raw)
         globs = _strings(data, "projects")
     except _Problem:
-        # the file is validated as a document of its own, with places
+        # the file is validated as a document of its own, which gives the fault its place
         return MemberGlobs()
     for glob in globs:
         bare = glob.removeprefix("!")
@@ -139,7 +139,7 @@ def _strings(data: dict[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _split(globs: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Globs to include and, from those that begin with `!`, to exclude; those that leave the root are left out."""
+    """The globs to include and, without their `!`, the globs to exclude; a glob that leaves the root is dropped."""
     include: list[str] = []
     exclude: list[str] = []
     for glob in globs:

@@ -1,7 +1,7 @@
-"""One list of plain strings out of a YAML file, and a refusal of everything else YAML can say there.
+"""A reader of one top-level list of plain strings in a YAML file; every other spelling of the list is refused.
 
-The only thing wanted of YAML is the `packages` list of `pnpm-workspace.yaml`: a parser would be a
-dependency, and time in every check, for that.
+`packages` of `pnpm-workspace.yaml` is all that is wanted of YAML. A YAML library for it alone would be a dependency,
+and would take time in every check.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ class NotAList(ValueError):
 
 
 def top_level_list(text: str, key: str) -> tuple[str, ...]:
-    """The strings of a top-level list, block or flow style; none when the key is absent or has no value.
+    """The strings of a top-level list in block or flow style; none when the key is absent or has no value.
+
+    Args:
+        text: the YAML document.
+        key: the list's key.
 
     Raises:
-        NotAList: with a clause that names the line.
+        NotAList: the value is not such a list; the message is a clause that names the line.
     """
     lines = text.splitlines()
     for number, line in enumerate(lines):
@@ -87,7 +91,7 @@ def _whole(text: str, number: int) -> str:
 
 
 def _scalar(text: str, number: int, *, stops: str) -> tuple[str, str]:
-    """A string at the start of `text`, and what comes after it."""
+    """A string at the start of `text`, and the text after it."""
     if text[:1] in {"'", '"'}:
         return _quoted(text, number)
     end = next(
@@ -97,7 +101,7 @@ def _scalar(text: str, number: int, *, stops: str) -> tuple[str, str]:
     value = text[:end].strip()
     if not value:
         raise NotAList(f"line {number} has an empty item")
-    # what YAML would read as an alias, a tag, a mapping, a block text or another collection; `!` needs quotes there too
+    # YAML would read these as an alias, a tag, a mapping, a block scalar or another collection; `!` begins a tag
     if value[0] in "&*!|>{[]},@`%?" or ": " in value or value.endswith(":") or value.startswith("- "):
         raise NotAList(f"line {number} is not a plain or quoted string")
     return value, text[end:]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sandbox.contract.config import Platform, ResolvedSandboxConfig
     from sandbox.machine.ask_facts import Snapshot
     from sandbox.request.request import Request
-    from vxconf.resolve.judge_block import BlockSetting, Folded, JudgedBlock
+    from vxconf.resolve.judge_block import BlockSetting, JudgedBlock, Upstream
     from vxconf.resolve.task_model import TaskModel
     from vxconf.workspace.find_projects import ProjectFinder
     from vxconf.workspace.load_file import Known, LoadedFile
@@ -104,8 +104,8 @@ class EnclosingWorkspace(Protocol):
     def possible_task(self, reference: str) -> Task:
         """The task of a reference, or one that an unreadable file may have."""
 
-    def folded(self, task: Task) -> Folded:
-        """What the cache key of a task folds of other tasks."""
+    def upstream_of(self, task: Task) -> Upstream:
+        """The outputs of the tasks before a task, and the projects its cache key answers for."""
 
 
 class Project:
@@ -185,7 +185,7 @@ class Project:
         return places, frozenset(above for place in places for above in paths.parents(place))
 
     def setting(self, platform: Platform) -> BlockSetting:
-        """What the project's blocks are judged against.
+        """The setting that the project's blocks are judged against.
 
         Raises:
             TooManyDirectories: the project is too large to be searched for others in it.
@@ -247,7 +247,7 @@ class Task:
         return model.cache.output_files if model is not None and model.cache is not None else ()
 
     def places_made(self) -> Iterator[str]:
-        """Where each grant to write and each output pattern begins, canonical or as it is spelled."""
+        """The places where the task's write grants and output patterns begin; of a pattern without its wildcards."""
         judged = self.judged("linux")
         written = judged.resolution.config.allow_write if judged is not None else ()
         directory = globs.escape(self.project.directory)
@@ -272,8 +272,8 @@ class Task:
         if model is None or model.exec is None or model.exec.sandbox is None or loaded is None:
             return None
         assert loaded.document is not None  # noqa: S101  a model comes from a document
-        setting = self.project.setting(platform)
-        return judge_block(model.exec.sandbox, loaded.document, setting, lambda: self.project.workspace.folded(self))
+        setting, workspace = self.project.setting(platform), self.project.workspace
+        return judge_block(model.exec.sandbox, loaded.document, setting, lambda: workspace.upstream_of(self))
 
     def diagnostics(self, platform: Platform | None = None) -> tuple[Diagnostic, ...]:
         """Every reason to refuse the task, in file order: its file's, its workspace's, its block's."""
@@ -290,9 +290,7 @@ class Task:
         Raises:
             Refused: the file, the workspace or the block is refused, or there is no block; all reasons.
         """
-        from vxconf.resolve.judge_block import is_not_enforced_yet
-
-        refusals = tuple(d for d in self.diagnostics(platform) if not is_not_enforced_yet(d))
+        refusals = self.diagnostics(platform)
         if refusals:
             raise Refused(refusals)
         judged = self.judged(platform)
@@ -319,16 +317,16 @@ class Task:
         )
 
     def request(self, platform: Platform | None = None) -> Request:
-        """The engine's request for one attempt as the file system is now: ask once the tasks it depends on have run.
+        """The engine's request for one attempt, as the file system is now.
+
+        The tasks that the task depends on have to be run before: their outputs are looked up.
 
         Raises:
-            Refused: as `resolve`, for what is not enforced yet, and for a cache key that holds what no grant reaches.
+            Refused: see `resolve`; also for a cache key with a file that no grant reaches.
         """
-        config = self.resolve(platform)
-        refusals = self.diagnostics(platform)
+        self.resolve(platform)
         judged = self.judged(platform)
-        if refusals or judged is None or judged.bare is None or judged.bare.config != config:
-            raise Refused(refusals)
+        assert judged is not None  # noqa: S101  resolve has refused a task without a block
         return self._request(judged)
 
     def _request(self, judged: JudgedBlock) -> Request:
@@ -344,7 +342,7 @@ class Task:
             found = fault.refusals if isinstance(fault, RequestRefused) else (fault,)
             path = model.exec.sandbox.path if model.exec is not None and model.exec.sandbox is not None else model.path
             raise Refused(tuple(refusal_diagnostic(refusal, path, loaded.document) for refusal in found)) from None
-        assert request is not None  # noqa: S101  there is a bare one
+        assert request is not None  # noqa: S101  a block without refusals has a bare request
         if refusals := unreadable_inputs(request, model, loaded.document, files):
             raise Refused(refusals)
         return request

@@ -1,10 +1,10 @@
-"""Task references: how they are spelled, and the error for one that names nothing."""
+"""Task references: their parts, and the error for a reference that names nothing."""
 
 from __future__ import annotations
 
 
 class Unknown(Exception):
-    """A task or project nobody has.
+    """A reference to a task or project that does not exist.
 
     Attributes:
         message: a lowercase clause.
@@ -17,14 +17,14 @@ class Unknown(Exception):
         self.near = near
 
     def __str__(self) -> str:
-        """The message and what may have been meant."""
+        """The message with the nearest names."""
         if not self.near:
             return self.message
         return f"{self.message}; did you mean {' or '.join(self.near)}?"
 
 
 def split_reference(reference: str) -> tuple[str | None, str]:
-    """Project and task of a reference; no project for a bare task name.
+    """The project and the task of a reference; the project is `None` for a bare task name.
 
     >>> split("apps/shop#build"), split("build")
     (('apps/shop', 'build'), (None, 'build'))

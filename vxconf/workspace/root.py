@@ -1,8 +1,8 @@
-"""Which directory is the workspace, and which rule chose it.
+"""The search for the workspace root above a directory, and the rule that chose it.
 
-The rules are tried in order, each over all directories upwards, nearest first: a lower rule never
-wins over a higher one. `/`, the home directory and what holds it are never a workspace: hiding those
-would hide the user's whole account from every task.
+The rules are tried in order, each over all directories upwards, nearest first: a lower rule never wins over a higher
+one. `/`, the home directory and the directories above it are never a workspace: a sandbox hides the workspace, and
+would hide the user's whole account.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MARKERS: dict[Rule, str] = {
     "git": ".git",
 }
 
-#: How a rule reads in a sentence that begins "the workspace root is DIR: ".
+#: The reason a rule gives, as the end of a sentence that begins "the workspace root is DIR: ".
 REASONS: dict[Rule, str] = {
     "workspace.toml": "it holds .vx/workspace.toml",
     "pnpm": "it holds pnpm-workspace.yaml",
@@ -43,9 +43,9 @@ class Root(NamedTuple):
     """A workspace root.
 
     Attributes:
-        path: canonical directory.
-        rule: what chose it.
-        problem: why it cannot be one, or an empty string.
+        path: the canonical directory.
+        rule: the rule that chose it.
+        problem: the reason why the directory cannot be a workspace, or an empty string.
     """
 
     path: str
@@ -54,19 +54,19 @@ class Root(NamedTuple):
 
     @property
     def marker(self) -> str:
-        """The file or directory the rule found, absolute; for `project` its task file, if it has one."""
+        """The absolute path the rule found; for `project` the task file, or the root itself where there is none."""
         names = (MARKERS[self.rule],) if self.rule in MARKERS else CONFIG_NAMES
         found = (os.path.join(self.path, name) for name in names)
         return next((marker for marker in found if os.path.lexists(marker)), self.path)
 
     @property
     def reason(self) -> str:
-        """Why it was chosen, as a clause."""
+        """The reason for the choice, as a clause."""
         return REASONS[self.rule]
 
 
 class RootFinder:
-    """Finds workspace roots; each directory is asked once for each rule, however many start below it."""
+    """Finds workspace roots; each rule looks at a directory once, however many searches start below it."""
 
     def __init__(self, home: str) -> None:
         """Takes the canonical home directory."""
@@ -85,7 +85,7 @@ class RootFinder:
             return root
         root = self._find(start)
         if root.rule == "workspace.toml":
-            # the first rule is asked of all directories before the others are of any
+            # the first rule beats all others, so its root holds for every directory on the way
             for directory in _upwards(start):
                 self._known[directory] = root
                 if directory == root.path:
@@ -101,7 +101,7 @@ class RootFinder:
                 if not _forbidden(directory, self._home):
                     return Root(path=directory, rule=rule)
                 if rule == "workspace.toml":
-                    # the others mark something else (dotfiles under git, a stray package.json) and are passed over
+                    # marks of the other rules mean something else there (dotfiles under git, a stray package.json)
                     return Root(path=directory, rule=rule, problem=_problem(directory, self._home))
         project = next((directory for directory in upwards if has_config(directory)), start)
         problem = _problem(project, self._home) if _forbidden(project, self._home) else ""
@@ -116,7 +116,7 @@ class RootFinder:
 
 
 def has_config(directory: str) -> bool:
-    """Whether a directory has a task file, of whatever kind the name is."""
+    """Whether a directory has an entry of a task file's name, whatever its kind."""
     return any(os.path.lexists(os.path.join(directory, name)) for name in CONFIG_NAMES)
 
 
@@ -177,12 +177,12 @@ def _has_uv(directory: str) -> bool:
 
 
 def _has_git(directory: str) -> bool:
-    # a worktree and a submodule have a file of that name
+    # a worktree and a submodule have a file `.git`
     return os.path.exists(os.path.join(directory, ".git"))
 
 
 def _peek(path: str, needle: bytes) -> bytes | None:
-    """A file's bytes when it is there, can be read and holds `needle`."""
+    """The bytes of a file that can be read and holds `needle`, else `None`."""
     try:
         raw = read_file(path)
     except ReadError:

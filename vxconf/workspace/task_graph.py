@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sandbox.request.task_outputs import Declared, anchored
-from vxconf.resolve.judge_block import Folded
+from vxconf.resolve.judge_block import Upstream
 from vxconf.workspace.find_projects import TooManyDirectories
 from vxconf.workspace.manifests import manifest_dependencies, python_name
 from vxconf.workspace.references import Unknown
@@ -23,40 +23,40 @@ if TYPE_CHECKING:
 
 
 class TaskGraph:
-    """The tasks of one workspace and what they refer to; manifests are read when a `^` is met."""
+    """The tasks of one workspace and the tasks they refer to; manifests are read once a reference begins with `^`."""
 
     def __init__(self, workspace: EnclosingWorkspace) -> None:
         self._workspace = workspace
         self._direct: dict[str, tuple[Project, ...]] = {}
 
-    def folded(self, task: Task) -> Folded:
-        """What the cache key of a task folds of other tasks."""
-        return Folded(
-            keyed=self.keyed(task),
-            made=tuple((other.project.directory, other.output_files) for other in self.folded_tasks(task)),
+    def upstream_of(self, task: Task) -> Upstream:
+        """The outputs of the tasks before a task, and the projects its cache key answers for."""
+        return Upstream(
+            keyed=self.keyed_projects(task),
+            made=tuple((other.project.directory, other.output_files) for other in self.keyed_tasks(task)),
             declared=Declared(
                 own=anchored(task.project.directory, task.output_files),
                 upstream=tuple(
-                    (one.id, anchored(one.project.directory, one.output_files)) for one in self.upstream(task)
+                    (one.id, anchored(one.project.directory, one.output_files)) for one in self.makers_before(task)
                 ),
             ),
         )
 
-    def folded_tasks(self, task: Task) -> tuple[Task, ...]:
-        """Every task with a cache that the key of this one folds, nearest first; nothing for one without a cache."""
+    def keyed_tasks(self, task: Task) -> tuple[Task, ...]:
+        """The tasks with a cache whose keys the key of a task includes, nearest first; none for one without a cache."""
         if task.model is None or task.model.cache is None:
             return ()
-        # a key stops at what runs without one; a group only passes on
+        # a task that runs without a cache ends the search; a group only leads on to others
         keyed = self._before(task, through=lambda model: model.exec is None or model.cache is not None)
         return tuple(other for other in keyed if other.model is not None and other.model.exec is not None)
 
-    def upstream(self, task: Task) -> tuple[Task, ...]:
-        """Every task that says what it makes and runs before this one, nearest first; a cache is no matter."""
+    def makers_before(self, task: Task) -> tuple[Task, ...]:
+        """The tasks that run before a task and have output patterns, nearest first, whatever lies between."""
         before = self._before(task, through=lambda _: True)
         return tuple(other for other in before if other.model is not None and other.model.cache is not None)
 
     def _before(self, task: Task, *, through: Callable[[TaskModel], bool]) -> Iterator[Task]:
-        """Every task that runs before this one, each once, nearest first, as far as `through` lets pass."""
+        """The tasks that run before a task, each once, nearest first; the search ends at a model `through` refuses."""
         seen = {task.id}
         todo = list(self.references(task))
         while todo:
@@ -69,20 +69,21 @@ class TaskGraph:
             yield other
             todo += self.references(other)
 
-    def keyed(self, task: Task) -> frozenset[str] | None:
-        """The directories of the projects a task's key answers for; `None` for a task without a cache.
+    def keyed_projects(self, task: Task) -> frozenset[str] | None:
+        """The directories of the projects a task's cache key answers for; `None` for a task without a cache key.
 
-        A server keeps running past any key, so it has none.
+        A server has no key either: it runs on after the key was made.
         """
         model = task.model
         if model is None or model.cache is None or (model.exec is not None and model.exec.persistent is not None):
             return None
-        return frozenset(other.project.directory for other in self.folded_tasks(task))
+        return frozenset(other.project.directory for other in self.keyed_tasks(task))
 
     def references(self, task: Task) -> Iterator[Task]:
-        """The tasks a task names, in file order; a name nobody has is left out, and a check says so.
+        """The tasks a task refers to, in file order.
 
-        One that a file which cannot be read may have is among them, without a model.
+        A name that no task has is left out: a check refuses it. A task that an unreadable file may have is among them,
+        without a model.
         """
         model = task.model
         if model is None:
@@ -101,7 +102,7 @@ class TaskGraph:
             try:
                 yield self._workspace.possible_task(reference)
             except Unknown:
-                # the name of a project may stand in a file that cannot be read
+                # the project's name may stand in a file that cannot be read
                 name = reference.rpartition("#")[2]
                 yield from filter(None, (project.possible_task(name) for project in self._workspace.unreadable))
             except TooManyDirectories:

@@ -1,7 +1,7 @@
-"""The library's surface: a workspace, its projects and their tasks, read when they are asked for.
+"""A workspace: its projects and their tasks, each read from disk when it is first asked for.
 
-Nothing here raises on what a file says: that is in `diagnostics`. One value is one look at the disk;
-load again to see what has changed.
+No mistake in a file raises: `diagnostics` has them all. One `Workspace` is one look at the disk; another one sees what
+has changed since.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import HostFacts
     from sandbox.contract.config import Platform
     from vxconf.diagnostics.diagnostic import Diagnostic
-    from vxconf.resolve.judge_block import Folded
+    from vxconf.resolve.judge_block import Upstream
     from vxconf.workspace.load_file import Known
     from vxconf.workspace.task_graph import TaskGraph
 
 
 def load(path: str = ".") -> Workspace:
-    """The workspace a path belongs to.
+    """The workspace a path belongs to; never raises on what its files say.
 
     Args:
-        path: a directory or file in it, relative to the working directory or absolute.
+        path: a directory or file in the workspace, relative to the working directory or absolute.
     """
     real = os.path.realpath(path)
     here = real if os.path.isdir(real) else os.path.dirname(real)
@@ -44,14 +44,20 @@ class Workspace:
     """A workspace root and everything below it."""
 
     def __init__(self, root: Root, *, here: str | None = None, name_of: Callable[[str], str] | None = None) -> None:
-        """Takes a root, the directory bare task names are looked up from, and how to spell a file's name."""
+        """Opens a workspace; no file is read yet.
+
+        Args:
+            root: the workspace root.
+            here: the canonical directory whose project has the tasks of bare names; the root by default.
+            name_of: gives the name of an absolute path in reports; by default the path from the root.
+        """
         self._root = root
         self._here = here or root.path
         self._name_of = name_of or self._relative
         self._loaded: dict[str, Project] = {}
         self._projects = ProjectFinder(root)
         self._facts: dict[Platform, HostFacts] = {}
-        #: Files loaded before; see `vxconf.workspace.load_file`.
+        #: The files loaded before; see `vxconf.workspace.load_file`.
         self.known: Known = {}
 
     def __repr__(self) -> str:
@@ -69,36 +75,36 @@ class Workspace:
 
     @cached_property
     def facts(self) -> HostFacts:
-        """What a plan needs to know of this machine."""
+        """The facts of this machine that a plan needs."""
         return host_facts()
 
     def facts_on(self, platform: Platform) -> HostFacts:
-        """The same facts, were this machine of that platform."""
+        """The facts of this machine, were it of that platform."""
         if platform not in self._facts:
             self._facts[platform] = replace(self.facts, platform=platform)
         return self._facts[platform]
 
     @cached_property
     def files(self) -> Snapshot:
-        """The file system, as this value has seen it."""
+        """The file system as it was when this workspace first looked at each place."""
         return Snapshot()
 
     @cached_property
     def credential_stores(self) -> frozenset[str]:
-        """Where credential stores of this user are or would be."""
+        """The canonical paths where credential stores of this user are or would be."""
         from vxconf.lint.grant_warnings import credential_store_places
 
         return credential_store_places(self.facts.home, self.files)
 
     @cached_property
     def cache_dir(self) -> str | None:
-        """The run's cache directory, canonical, as `.vx/workspace.toml` names it."""
+        """The canonical cache directory that `.vx/workspace.toml` names; `None` when it names none."""
         named = self._projects.members.cache_dir
         return os.path.realpath(os.path.join(self.root, os.path.expanduser(named))) if named else None
 
     @cached_property
     def projects(self) -> tuple[Project, ...]:
-        """Every project, by directory.
+        """Every project, sorted by directory.
 
         Raises:
             TooManyDirectories: the workspace is too large to be searched.
@@ -107,7 +113,7 @@ class Workspace:
 
     @property
     def unreadable(self) -> tuple[Project, ...]:
-        """The projects whose file may have tasks nobody can see."""
+        """The projects whose file may hide tasks; see `LoadedFile.hides_tasks`."""
         return tuple(one for one in self.projects if one.loaded is not None and one.loaded.hides_tasks)
 
     @property
@@ -122,14 +128,14 @@ class Workspace:
 
     @cached_property
     def graph(self) -> TaskGraph:
-        """Which tasks the key of a task folds."""
+        """The graph of the tasks by what they refer to."""
         from vxconf.workspace.task_graph import TaskGraph
 
         return TaskGraph(self)
 
-    def folded(self, task: Task) -> Folded:
-        """What the cache key of a task folds of other tasks."""
-        return self.graph.folded(task)
+    def upstream_of(self, task: Task) -> Upstream:
+        """The outputs of the tasks before a task, and the projects its cache key answers for."""
+        return self.graph.upstream_of(task)
 
     @cached_property
     def problems(self) -> tuple[Diagnostic, ...]:
@@ -138,25 +144,26 @@ class Workspace:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What `check` finds in the whole workspace, file by file."""
+        """Every diagnostic that `check` prints for the whole workspace: its own, then file by file."""
         return check_workspace(self)
 
     def project_at(self, directory: str) -> Project:
-        """The project in a canonical directory, which is taken to be one."""
+        """The project in a canonical directory; whether there is one is not looked at."""
         project = self._loaded.get(directory)
         if project is None:
             project = self._loaded[directory] = Project(self, directory)
         return project
 
     def name_of(self, path: str) -> str:
-        """How a file is named in reports."""
+        """The name of an absolute path in reports."""
         return self._name_of(path)
 
     def project(self, reference: str) -> Project:
-        """The project of a directory from the root, or of a name.
+        """The project of a reference: a directory from the root, or a project's name.
 
         Raises:
-            Unknown: there is none, or there are several of that name.
+            Unknown: no project has that directory or name, or several have the name.
+            TooManyDirectories: see `projects`.
         """
         directory = os.path.normpath(os.path.join(self.root, reference))
         if directory in self._projects.all():
@@ -177,7 +184,8 @@ class Workspace:
 
         Raises:
             Unknown: there is no such project or task; the message suggests the nearest.
-            Refused: the file that would have it cannot be read; its diagnostics.
+            Refused: the file that may have the task cannot be read; the file's diagnostics.
+            TooManyDirectories: see `projects`.
         """
         found = self.possible_task(reference)
         if found.project.task(found.name) is None:
@@ -185,10 +193,12 @@ class Workspace:
         return found
 
     def possible_task(self, reference: str) -> Task:
-        """As `task`; where the file cannot be read, a task without a model that is refused for what is wrong with it.
+        """The task of a reference as `task` finds it, or one without a model where an unreadable file may have it.
+
+        A task without a model is refused for the faults of its file.
 
         Raises:
-            Unknown: as `task`.
+            Unknown, TooManyDirectories: see `task`.
         """
         named, name = split_reference(reference)
         if named is not None:

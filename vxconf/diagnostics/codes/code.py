@@ -1,8 +1,8 @@
-"""What is known about a kind of mistake, and how the numbers are given out.
+"""The documentation of one diagnostic code, and the families the codes are numbered in.
 
 VX0xx: the file and its syntax. VX1xx: the schema. VX2xx: rules across fields. VX3xx: refusals against
-the file system or the workspace. VX4xx: warnings. VX5xx: not enforced yet, so refused. A code is never
-reused for something else.
+the file system or the workspace. VX4xx: warnings. VX5xx: resolved configs of another platform. A code is
+never reused for another mistake.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from vxconf.diagnostics.diagnostic import Severity
 
 
 class Stage(StrEnum):
-    """What it takes to find the mistake: the text alone, or the file system and the workspace too."""
+    """The knowledge a mistake is found with: the text alone, or also the file system and the workspace."""
 
     TEXT = "text"
     HOST = "host"
@@ -25,11 +25,13 @@ class Code:
     """One kind of mistake.
 
     Attributes:
+        code: the code, such as `VX101`.
         slug: a stable name for links and rule ids.
         title: a lowercase clause.
-        means: a sentence or two: what is wrong and why it matters.
+        means: a few sentences: what is wrong and why it matters.
         wrong, right: examples in TOML; empty where the mistake is not in the text.
-        severity: the one it has unless the user asks for stricter ones.
+        severity: the severity without `--strict`.
+        stage: the knowledge the mistake is found with.
     """
 
     code: str

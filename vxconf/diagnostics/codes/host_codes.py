@@ -1,4 +1,4 @@
-"""What a file is refused or warned for against a platform, the file system or the workspace: VX3xx to VX5xx."""
+"""The codes found with the machine or the workspace: refusals VX3xx, warnings VX4xx, another platform VX5xx."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ REFUSALS = (
         code="VX301",
         slug="grant-leaves-project",
         title="a link leads a grant to where its text does not",
-        means="A link leads a write grant, or a socket, that is spelled in the project to a place outside it: then the "
-        "link, which may be one that a task left there, would choose what is granted. The same holds for a read grant "
-        "that a link leads into a credential store, a secret of the system or the repository's data. If the place is "
-        "meant, grant it by its own path.",
+        means="A link in the project would decide what is granted. The entry is spelled inside the project and its "
+        "path, links followed, lies outside; or a link leads a read grant into a credential store, a secret of the "
+        "system or a repository's data. Grant the real path if that is meant.",
         wrong=sandbox('allow.write = ["linked-out/"]'),
         right=sandbox('allow.write = ["out/"]'),
         stage=Stage.HOST,
@@ -22,9 +21,8 @@ REFUSALS = (
         code="VX302",
         slug="grant-holds-wall",
         title="a write grant holds a wall",
-        means="`.git`, nested projects and the cache stay out of every task's reach. Grant a directory beside the "
-        "wall, or "
-        "name the wall itself.",
+        means="`.git`, nested projects and the cache are walls: no grant from above reaches them. Grant a directory "
+        "beside the wall, or name the wall itself.",
         wrong=sandbox('allow.write = ["../"]'),
         right=sandbox('allow.write = ["dist/"]'),
         stage=Stage.HOST,
@@ -33,7 +31,7 @@ REFUSALS = (
         code="VX303",
         slug="file-for-directory",
         title="a file is where a grant needs a directory",
-        means="A grant ending in `/` or `/**` is a directory, and a file or a link to one has its name.",
+        means="A grant that ends in `/` or `/**` is a directory, and a file, or a link to one, stands there.",
         wrong=sandbox('allow.write = ["package.json/"]'),
         right=sandbox('allow.write = ["dist/"]'),
         stage=Stage.HOST,
@@ -66,15 +64,15 @@ REFUSALS = (
         code="VX308",
         slug="unusable-path",
         title="a path cannot be used",
-        means="It holds NUL, is too long for the kernel, or its links go round in a circle.",
+        means="The path holds NUL, is too long for the kernel, or its links go round in a circle.",
         stage=Stage.HOST,
     ),
     Code(
         code="VX309",
         slug="missing-outside",
         title="a write grant outside the project names nothing",
-        means="Outside the project only what exists can be granted by its bare name, and outside the workspace no "
-        "pattern can. A directory to be made is spelled with a trailing `/`.",
+        means="Outside the project a grant without a trailing `/` has to name something that exists, and outside the "
+        "workspace no pattern can be granted. Spell a directory that the task makes with a trailing `/`.",
         wrong=sandbox('allow.write = ["~/.cache/tool"]'),
         right=sandbox('allow.write = ["~/.cache/tool/"]'),
         stage=Stage.HOST,
@@ -83,9 +81,8 @@ REFUSALS = (
         code="VX310",
         slug="workspace-too-wide",
         title="the workspace root is the file system's, home or above home",
-        means="Every wall is drawn around the workspace; one that holds home would draw none. Add a "
-        "`.vx/workspace.toml` "
-        "where the workspace really begins.",
+        means="A sandbox hides the workspace around the task's project. A workspace that holds home would hide the "
+        "whole account. Add a `.vx/workspace.toml` where the workspace really begins.",
         stage=Stage.HOST,
     ),
     Code(
@@ -99,7 +96,7 @@ REFUSALS = (
         code="VX312",
         slug="unknown-reference",
         title="a task or project of another file does not exist",
-        means="The project of `project#task` is its directory from the workspace root, or its name.",
+        means="In `project#task` the project is its directory from the workspace root, or its name.",
         wrong=task('dependsOn = ["libs/mony#build"]'),
         right=task('dependsOn = ["libs/money#build"]'),
         stage=Stage.HOST,
@@ -108,8 +105,8 @@ REFUSALS = (
         code="VX313",
         slug="pattern-too-wide",
         title="a pattern stands for too much",
-        means="Its braces stand for more than 1,000 grants, or it would look at more than 250,000 directory entries "
-        "before the task starts. Start it in a deeper directory, or grant the directory.",
+        means="The pattern's braces stand for more than 1,000 grants, or more than 250,000 directory entries would "
+        "have to be looked at before the task starts. Start the pattern in a deeper directory, or grant the directory.",
         wrong=sandbox('allow.read = ["{1..2000}.txt"]'),
         right=sandbox('allow.read = ["data/"]'),
         stage=Stage.HOST,
@@ -118,24 +115,24 @@ REFUSALS = (
         code="VX314",
         slug="no-longer-as-resolved",
         title="the file system is no longer what the config was resolved for",
-        means="A link stands where none did, the project is gone, or the config comes from another workspace. "
-        "Following it would move the grants. Resolve again.",
+        means="A link stands where none did, the project is gone, or the config comes from another workspace, so the "
+        "grants would mean other places. Resolve the config again.",
         stage=Stage.HOST,
     ),
     Code(
         code="VX315",
         slug="malformed-resolved-config",
         title="a resolved config is malformed",
-        means="The JSON handed in is not what `vxconf resolve` prints: a key is missing, unknown or of the wrong kind.",
+        means="The JSON is not what `vxconf resolve` prints: a key is missing, unknown or of the wrong type.",
         stage=Stage.HOST,
     ),
     Code(
         code="VX316",
         slug="keyed-file-unread",
         title="a cache key holds a file the task cannot read",
-        means="An entry of `cache.inputs.workspaceFiles` takes a file outside the project that no grant reaches. "
-        "The task would run without it, and what came of that would be kept under a key that holds the file. Grant "
-        "it, take it out of the key, or list it in `ignore.read`.",
+        means="An entry of `cache.inputs.workspaceFiles` takes a file outside the project that no grant reaches. The "
+        "task would run without the file, and its result would be kept under a key that includes it. Grant the file, "
+        "take it out of the key, or list it in `ignore.read`.",
         stage=Stage.HOST,
     ),
 )
@@ -145,7 +142,8 @@ WARNINGS = (
         code="VX401",
         slug="no-effect-here",
         title="a grant does nothing on this platform",
-        means="Some grants open what only one system has. They are accepted everywhere, so that one file serves both.",
+        means="Some grants open something that only one system has. Every system accepts them, so that one file "
+        "serves all.",
         wrong=sandbox('allow.systemInfo = ["hw.ncpu"]'),
         right=sandbox('allow.read = ["."]'),
         severity=Severity.WARNING,
@@ -154,7 +152,7 @@ WARNINGS = (
         code="VX402",
         slug="union-of-nothing",
         title="network = true where no task of the workspace lists a host",
-        means="`true` reaches what the tasks of the run list, and none lists anything.",
+        means="`true` stands for the hosts that the tasks of the run list, and no task of the workspace lists one.",
         wrong=sandbox("allow.network = true"),
         right=sandbox('allow.network = ["registry.example.org"]'),
         severity=Severity.WARNING,
@@ -164,7 +162,7 @@ WARNINGS = (
         code="VX403",
         slug="matches-nothing",
         title="a pattern matches nothing now",
-        means="It may match later; more often it is misspelt.",
+        means="The pattern may match later; more often it is misspelt.",
         wrong=sandbox('allow.read = ["scr/**/*.py"]'),
         right=sandbox('allow.read = ["src/**/*.py"]'),
         severity=Severity.WARNING,
@@ -174,7 +172,7 @@ WARNINGS = (
         code="VX404",
         slug="already-covered",
         title="a grant is already covered by another",
-        means="It adds nothing, and it would stay behind when the wider one goes.",
+        means="The entry adds nothing to the wider one, and would stay behind when the wider one is removed.",
         wrong=sandbox('allow.read = ["src/", "src/main.py"]'),
         right=sandbox('allow.read = ["src/"]'),
         severity=Severity.WARNING,
@@ -184,7 +182,7 @@ WARNINGS = (
         code="VX405",
         slug="opens-credentials",
         title="a grant opens a credential store",
-        means="The task, and everything it runs, can read the keys in it.",
+        means="The task, and every program it runs, can read the keys in the store.",
         wrong=sandbox('allow.read = ["~/.npmrc"]'),
         right=sandbox('allow.read = ["."]'),
         severity=Severity.WARNING,
@@ -194,9 +192,9 @@ WARNINGS = (
         code="VX406",
         slug="large-by-name",
         title="a write grant serves a large directory by name",
-        means="`dist` grants a name, which may be removed and made again, and is served call by call. `dist/` grants "
-        "the directory and everything below at native speed; it cannot itself be removed. The warning is for "
-        "directories with more than 1,000 files.",
+        means="`dist` grants a name: the task may remove it and make it again, and another process serves each call "
+        "on it. `dist/` grants the directory and everything below at native speed, and the directory itself cannot be "
+        "removed. Directories with more than 1,000 files are reported.",
         wrong=sandbox('allow.write = ["dist"]'),
         right=sandbox('allow.write = ["dist/"]'),
         severity=Severity.WARNING,
@@ -206,8 +204,8 @@ WARNINGS = (
         code="VX407",
         slug="names-nothing",
         title="a read grant names nothing now",
-        means="A file made after the task has started is not covered by it. A slash at the end names a directory, "
-        "never a file. Variables, `~user`, a `!` in front and backslashes between names mean nothing here.",
+        means="A read grant covers what exists when the task starts, and no file made later. A slash at the end names "
+        "a directory, never a file. Variables, `~user`, a leading `!` and backslashes between names are not expanded.",
         wrong=sandbox('allow.read = ["scr"]'),
         right=sandbox('allow.read = ["src"]'),
         severity=Severity.WARNING,
@@ -217,9 +215,8 @@ WARNINGS = (
         code="VX408",
         slug="reserved-variable",
         title="a variable is set by the sandbox itself",
-        means="The sandbox gives the task its own temporary directory and its own proxies; a value of the task's "
-        "for one "
-        "of those variables does not survive.",
+        means="The sandbox gives the task its own temporary directory and its own proxies, and overwrites these "
+        "variables.",
         wrong='[tasks.build.exec]\ncommand = "make"\nenv.define.TMPDIR = "/var/tmp"\nsandbox = {}\n',
         right='[tasks.build.exec]\ncommand = "make"\nsandbox = {}\n',
         severity=Severity.WARNING,
@@ -228,7 +225,7 @@ WARNINGS = (
         code="VX409",
         slug="allowed-and-denied",
         title="a host is both allowed and denied",
-        means="`deny` is looked at first, so the entry under `allow` does nothing.",
+        means="`deny` wins over `allow`, so the entry under `allow` does nothing.",
         wrong=sandbox('allow.network = ["registry.example.org"]', 'deny.network = ["registry.example.org"]'),
         right=sandbox('allow.network = ["registry.example.org"]'),
         severity=Severity.WARNING,
@@ -237,8 +234,8 @@ WARNINGS = (
         code="VX410",
         slug="opens-control-socket",
         title="a socket that commands the host is granted",
-        means="Docker, an SSH or GPG agent, D-Bus, X11 and their like do for whoever connects what the sandbox keeps "
-        "the task from: they start programs outside, sign with the user's keys, or read what the user types.",
+        means="A task that connects to Docker, an SSH or GPG agent, D-Bus or X11 can go around the sandbox: these "
+        "servers start programs outside, sign with the user's keys, or read what the user types.",
         wrong=sandbox('allow.unixSockets = ["/var/run/docker.sock"]'),
         right=sandbox('allow.unixSockets = ["/run/postgresql/.s.PGSQL.5432"]'),
         severity=Severity.WARNING,
@@ -248,7 +245,7 @@ WARNINGS = (
         code="VX411",
         slug="own-port-listed",
         title="a port is both the task's own and one of the host's",
-        means="`localBinding` makes the port the task's own, so the entry under `network` opens nothing.",
+        means="`localBinding` makes the port the task's own, so the entry under `network` opens no port of the host.",
         wrong=sandbox("allow.localBinding = [8000]", 'allow.network = ["localhost:8000"]'),
         right=sandbox("allow.localBinding = [8000]"),
         severity=Severity.WARNING,
@@ -258,7 +255,7 @@ WARNINGS = (
         code="VX412",
         slug="directory-for-socket",
         title="a socket's grant names a directory",
-        means="A socket is granted by its own path; a directory opens none of those in it.",
+        means="A socket is granted by its own path; the path of a directory opens none of the sockets in it.",
         wrong=sandbox('allow.unixSockets = ["/run/postgresql"]'),
         right=sandbox('allow.unixSockets = ["/run/postgresql/.s.PGSQL.5432"]'),
         severity=Severity.WARNING,
@@ -268,11 +265,11 @@ WARNINGS = (
         code="VX413",
         slug="weaker-when-nested",
         title="a weaker sandbox is accepted",
-        means="Where parts of `/proc` are hidden, as in most containers, the kernel gives a task none of its own, and "
-        "the task is refused. With `weakerWhenNested` it is run all the same, with the `/proc` there is, read-only: it "
-        "sees the names, command lines, mounts and network tables of processes outside. Their memory, environment, "
-        "files and directories stay closed, and everything else is as in a full sandbox, which it gets wherever one "
-        "can be built.",
+        means="In most containers parts of `/proc` are hidden, and the kernel then gives a task no `/proc` of its "
+        "own. The task is refused there, unless it has `weakerWhenNested`: it then runs with the `/proc` of the "
+        "container, read-only, and sees the names, command lines, mounts and network tables of processes outside. "
+        "Their memory, environment, files and directories stay closed. Where a full sandbox can be built the task gets "
+        "one.",
         wrong=sandbox("weakerWhenNested = true"),
         right=sandbox('allow.read = ["."]'),
         severity=Severity.WARNING,
@@ -281,8 +278,8 @@ WARNINGS = (
         code="VX414",
         slug="covers-strangers",
         title="a pattern covers servers of strangers",
-        means="Anybody can have a server below this domain in a minute, so a task that reaches all of it can send what "
-        "it reads to whom it likes. Name the hosts it needs.",
+        means="Anybody can rent a server below this domain within minutes, so a task that reaches the whole domain "
+        "can send the files it reads to anybody. Name the hosts the task needs.",
         wrong=sandbox('allow.network = ["*.amazonaws.com"]'),
         right=sandbox('allow.network = ["our-artifacts.s3.amazonaws.com"]'),
         severity=Severity.WARNING,
@@ -292,8 +289,9 @@ WARNINGS = (
         code="VX415",
         slug="stops-at-the-workspace",
         title="a read grant holds the workspace and opens nothing in it",
-        means="Nothing in the workspace is opened by a grant from outside it, however wide: it has to be granted where "
-        "it is. What is outside may be read without a grant, unless the task is hermetic.",
+        means="A grant of a directory outside the workspace opens nothing inside it, however wide it is: grant the "
+        "places in the workspace themselves. Everything outside may be read without a grant, unless the task is "
+        "hermetic.",
         wrong=sandbox('allow.read = ["/"]'),
         right=sandbox('allow.read = ["."]'),
         severity=Severity.WARNING,
@@ -302,12 +300,12 @@ WARNINGS = (
 )
 
 
-NOT_YET = (
+OTHER_PLATFORM = (
     Code(
         code="VX509",
         slug="platform-not-yet",
-        title="this platform's sandbox is not built yet",
-        means="Config files can be checked everywhere; tasks with a sandbox run on Linux alone so far.",
+        title="a config was resolved for another platform",
+        means="A resolved config holds for one platform. Resolve it on the machine that runs it.",
         stage=Stage.HOST,
     ),
 )

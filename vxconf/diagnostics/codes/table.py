@@ -1,4 +1,4 @@
-"""Every code there is, by its name, in the order of the names."""
+"""The table of all codes, by code and in their order."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ CODES: dict[str, Code] = {
         *text_codes.RULES,
         *host_codes.REFUSALS,
         *host_codes.WARNINGS,
-        *host_codes.NOT_YET,
+        *host_codes.OTHER_PLATFORM,
     )
 }

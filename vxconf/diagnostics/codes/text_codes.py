@@ -1,4 +1,4 @@
-"""What the text of a file alone can be refused for: VX0xx, VX1xx, VX2xx."""
+"""The codes found from the text of a file alone: the file VX0xx, the schema VX1xx, rules across fields VX2xx."""
 
 from __future__ import annotations
 

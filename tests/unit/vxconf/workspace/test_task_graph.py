@@ -35,7 +35,7 @@ def group(name: str, *needs: str) -> str:
 
 def keyed(root: Path, reference: str) -> set[str] | None:
     workspace = vxconf.load(str(root))
-    found = workspace.graph.keyed(workspace.task(reference))
+    found = workspace.graph.keyed_projects(workspace.task(reference))
     return None if found is None else {os.path.relpath(path, root) for path in found}
 
 
