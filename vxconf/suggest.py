@@ -1,4 +1,4 @@
-"""Did you mean: the known name nearest to one that is not."""
+"""The suggestions for a misspelt name: the known names nearest to it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: A comparison's cost grows with the product of the lengths.
+#: The most characters of a name that is compared: the work grows with the product of the lengths.
 _LONGEST = 64
-#: Comparisons a file may cost: 10,000 unknown names among 10,000 must not take minutes.
+#: The most comparisons for one file: 10,000 unknown names among 10,000 must not take minutes.
 _BUDGET = 20_000
 
 
 class NearestNames:
-    """Finds the nearest of some names, for as many questions as its budget lasts."""
+    """Finds the nearest of some names until its budget of comparisons is spent."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = [name for name in names if len(name) <= _LONGEST]
@@ -23,7 +23,10 @@ class NearestNames:
         self._left = _BUDGET
 
     def to(self, wrong: str) -> str | None:
-        """The nearest name; one that differs in case, `_` and `-` alone first."""
+        """The name nearest to a wrong one, `None` when none is near.
+
+        A name that differs in case, `_` and `-` alone is the nearest.
+        """
         if len(wrong) > _LONGEST:
             return None
         same = self._folded.get(folded_name(wrong))
@@ -37,12 +40,12 @@ class NearestNames:
 
 
 def folded_name(name: str) -> str:
-    """The name without what people confuse."""
+    """The name without the differences people overlook: case, `_` and `-`."""
     return name.casefold().replace("_", "").replace("-", "")
 
 
 def near_names(name: str, known: Iterable[str], *, count: int = 3) -> tuple[str, ...]:
-    """At most `count` known names close to `name`, best first."""
+    """The known names near to `name`, at most `count`, best first."""
     names = list(dict.fromkeys(known))
     lowered = {known_name.lower(): known_name for known_name in reversed(names)}
     found = get_close_matches(name.lower(), list(lowered), count, 0.6)

@@ -1,1 +1,1 @@
-"""A task file with entries added: text in, text out. Pure."""
+"""The editing of task files: entries are added to lists, and every other line stays as it was. Pure."""

@@ -1,6 +1,6 @@
-"""A task file with entries added to its lists: bytes in, bytes out, everything else as it was. Pure.
+"""The adding of entries to the lists of a task file: bytes in, bytes out, everything else as it was. Pure.
 
-What comes out is parsed again and has to say what the file said, and the entries; otherwise nothing comes out.
+The result is parsed again. It has to hold the data of the file and the entries, or the edit is refused.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from vxconf.diagnostics.diagnostic import UnreadableFile, dotted
 from vxconf.document.parse import parse
 from vxconf.document.spans import locate
 from vxconf.edit import json_edits
-from vxconf.edit.text_edits import Uneditable, edited
+from vxconf.edit.text_edits import Uneditable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,8 +30,10 @@ class Change(NamedTuple):
     """One entry that was added.
 
     Attributes:
-        line: from 1.
+        file: the file's name.
+        line: the line of the entry, from 1.
         path: the dotted list, such as `tasks.build.exec.sandbox.allow.read`.
+        entry: the entry, unquoted.
     """
 
     file: str
@@ -41,7 +43,7 @@ class Change(NamedTuple):
 
 
 def additions(task: TaskModel, fix: Fix) -> dict[tuple[str, ...], tuple[str, ...]]:
-    """The entries of a fix by the path of their list in the task's file, empty lists left out."""
+    """The entries of a fix by the path of their list in the task's file, without empty lists."""
     if task.exec is None or task.exec.sandbox is None:
         return {}
     block, inputs = _keys(task.exec.sandbox.path), (*_keys(task.path), "cache", "inputs")
@@ -61,16 +63,16 @@ def additions(task: TaskModel, fix: Fix) -> dict[tuple[str, ...], tuple[str, ...
 def with_entries(
     raw: bytes, *, file: str, additions: Mapping[tuple[str, ...], Sequence[str]]
 ) -> tuple[bytes, tuple[Change, ...]]:
-    """The file with entries added, those that are there already left out; and what was added.
+    """The file's bytes with entries added, and the entries that were not there before.
 
     Args:
-        raw: what the file holds.
-        file: its name, whose ending says its format.
-        additions: entries by the path of their list.
+        raw: the file's content.
+        file: the file's name, whose ending gives the format.
+        additions: the entries by the path of their list.
 
     Raises:
-        Unreadable: the file is no document.
-        Uneditable: no change of the text does it.
+        UnreadableFile: the file does not parse.
+        Uneditable: the entries cannot be added without changing anything else.
     """
     document = parse(raw, file=file)
     expected = copy.deepcopy(document.data)
@@ -93,11 +95,11 @@ def with_entries(
 def _grown(document: Document, path: tuple[str, ...], entries: Sequence[str]) -> Document:
     text = document.text
     if document.format == "toml":
-        from vxconf.edit import toml_edits  # tomlkit takes long to load, and only a file that is edited needs it
+        from vxconf.edit import toml_edits  # tomlkit takes long to load, and only an edited file needs it
 
         text = toml_edits.with_entries(text, path, entries)
     else:
-        text = edited(text, json_edits.add(text, path, entries))
+        text = json_edits.with_entries(text, path, entries)
     try:
         grown = parse(text.encode(), file=document.file)
     except UnreadableFile:
@@ -108,8 +110,8 @@ def _grown(document: Document, path: tuple[str, ...], entries: Sequence[str]) ->
 
 
 def _kept(old: Document, path: tuple[str, ...], new: str) -> bool:
-    """Whether all that was written is there still in its order, and the lines around what was changed as they were."""
-    # line ends are counted among the letters: the last line may have none, and then gets one
+    """Whether a new text has every letter of the old one in order, and every line outside the edited list unchanged."""
+    # line ends count as letters: a last line without one gets one
     place, lines = locate(old, path), old.text.replace("\r\n", "\n").split("\n")
     around, rest = lines[: place.line - 1] + lines[place.end_line :], iter(new.replace("\r\n", "\n").split("\n"))
     if not all(line in rest for line in around):
@@ -123,7 +125,7 @@ def _beyond(path: tuple[str, ...]) -> Uneditable:
 
 
 def _listed(data: Any, path: Iterable[str]) -> list[Any]:
-    """The list at a path, made with all around it where it is missing."""
+    """The list at a path of the data; a missing list is added with the tables around it."""
     *around, name = path
     for key in around:
         data = data.setdefault(key, {}) if isinstance(data, dict) else None

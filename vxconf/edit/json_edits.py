@@ -1,11 +1,11 @@
-"""A JSON text with entries added to one list, which is made where it is missing; in the file's own style. Pure."""
+"""The adding of entries to one list of a JSON text, in the file's own style; a missing list is added. Pure."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from vxconf.document.spans import json_key, tree
-from vxconf.edit.text_edits import Edit, Uneditable, indentation, line_start, style_of
+from vxconf.edit.text_edits import Edit, Uneditable, edited, indentation, line_start, style_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,19 +15,23 @@ if TYPE_CHECKING:
     from vxconf.edit.text_edits import Style
 
 
-def add(text: str, path: tuple[str, ...], entries: Sequence[str]) -> list[Edit]:
-    """The changes that add entries to the list at a path.
+def with_entries(text: str, path: tuple[str, ...], entries: Sequence[str]) -> str:
+    """The text with entries added to the list at a path.
 
     Args:
-        text: a file that parses.
-        path: keys, from the top of the file.
-        entries: at least one.
+        text: a JSON text that parses.
+        path: the keys of the list, from the top of the file.
+        entries: the entries, at least one, unquoted.
 
     Raises:
-        Uneditable: something other than a list or an object is in the way.
+        Uneditable: a value on the path is no list and no object.
     """
     root = tree(text, "json")
     node = next((child for child in root.named_children if child.type != "comment"), None)
+    return edited(text, _edits(text, node, path, entries))
+
+
+def _edits(text: str, node: Node | None, path: tuple[str, ...], entries: Sequence[str]) -> list[Edit]:
     style = style_of(text, "json")
     for depth, name in enumerate(path):
         if node is None or node.type != "object":
@@ -49,7 +53,7 @@ def _members(node: Node, text: str) -> Iterator[tuple[str, Node]]:
 
 
 def _made(text: str, node: Node, names: tuple[str, ...], entries: Sequence[str], style: Style) -> Edit:
-    """New members, one in the other, at the end of an object."""
+    """The edit that adds members, one in the other, at the end of an object."""
     pairs = [child for child in node.named_children if child.type == "pair"]
     apart = "\n" in (text[node.start_byte : pairs[0].start_byte] if pairs else _around(text, node))
     outer = indentation(text, node.start_byte)
@@ -71,7 +75,7 @@ def _made(text: str, node: Node, names: tuple[str, ...], entries: Sequence[str],
 
 
 def _around(text: str, node: Node) -> str:
-    """The text before an empty object in the object that holds it, and what it holds itself."""
+    """The text of an empty object, and of the object around it up to there."""
     pair = node.parent
     holder = pair.parent if pair is not None else None
     start = holder.start_byte if holder is not None else node.start_byte
@@ -100,7 +104,7 @@ def _on_lines(
 
 
 def _colon(text: str, pairs: list[Node]) -> str:
-    """What stands between a key and its value."""
+    """The text between a key and its value, as the file spells it."""
     for pair in pairs:
         key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
         if key is not None and value is not None:
@@ -110,7 +114,7 @@ def _colon(text: str, pairs: list[Node]) -> str:
 
 
 def _spreads(node: Node, text: str) -> bool:
-    """Whether the lists of a file have a line for each entry."""
+    """Whether the first list of a file that has entries has a line for each."""
     root = node
     while root.parent is not None:
         root = root.parent
@@ -124,7 +128,7 @@ def _spreads(node: Node, text: str) -> bool:
 
 
 def _grown(text: str, node: Node, said: list[str], style: Style) -> list[Edit]:
-    """Values at the end of a list, each on a line where those before are."""
+    """The edits that add values at the end of a list, each on a line of its own where the values before are."""
     elements = [child for child in node.named_children if child.type not in {"comment", "ERROR"}]
     start, close = node.start_byte + 1, node.end_byte - 1
     if not elements:

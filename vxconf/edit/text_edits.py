@@ -1,4 +1,4 @@
-"""Changes of a text by place, and what its style is; nothing outside the changed stretches moves. Pure."""
+"""Edits of a text by offset, and the style the text is written in. Pure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from vxconf.document.document import Format
 
 _INDENTED = re.compile(r"^(\t|[ ]+)\S", re.MULTILINE)
-#: Blanks more than this align with something, and are no step.
+#: The most blanks of one step of indentation; more blanks align with something.
 _STEP = 8
 
 
 class Uneditable(Exception):
-    """A file whose list cannot be added to, with a clause that says why."""
+    """A file whose list cannot be added to; the message is a clause that says why."""
 
 
 class Edit(NamedTuple):
-    """The characters from `start` to `end` become `text`."""
+    """An edit: the characters from `start` to `end` become `text`."""
 
     start: int
     end: int
@@ -31,13 +31,13 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a file is written.
+    """The style a file is written in.
 
     Attributes:
-        newline: what ends its lines.
+        newline: the end of its lines.
         indent: one step of indentation.
-        literal: whether strings stand in single quotes, where they can.
-        comma: what stands between two values on a line.
+        literal: whether strings are in single quotes, where they can be.
+        comma: the text between two values on a line.
     """
 
     newline: str
@@ -46,15 +46,15 @@ class Style:
     comma: str = ", "
 
     def quoted(self, text: str) -> str:
-        """A string of the file's format."""
+        """The text as a string of the file's format, with its quotes."""
         if self.literal and "'" not in text and text.isprintable():
             return f"'{text}'"
-        # TOML's basic strings take JSON's escapes, and want one more
+        # a basic string of TOML takes JSON's escapes, and has DEL escaped as well
         return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def style_of(text: str, form: Format, *, literal: bool = False) -> Style:
-    """The style of a text; `literal` is whether its strings stand in single quotes."""
+    """The style of a text; `literal` is whether its strings are in single quotes."""
     first = text.find("\n")
     steps = [found[1] for found in _INDENTED.finditer(text) if len(found[1]) <= _STEP]
     tight = form == "json" and "\n" not in text.strip() and ", " not in text
@@ -63,14 +63,14 @@ def style_of(text: str, form: Format, *, literal: bool = False) -> Style:
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
-    """The text with these changes made, which do not overlap."""
+    """The text with these edits made; edits do not overlap."""
     for edit in sorted(edits, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
 
 
 def line_start(text: str, offset: int) -> int:
-    """Where the line that holds an offset begins."""
+    """The offset of the start of the line that holds an offset."""
     return text.rfind("\n", 0, offset) + 1
 
 

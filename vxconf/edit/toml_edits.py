@@ -1,9 +1,9 @@
-"""A TOML text with entries added to one list, which is made where it is missing; in the file's own style. Pure.
+"""The adding of entries to one list of a TOML text, in the file's own style; a missing list is added. Pure.
 
-tomlkit reads the text and writes it again. Its own ways of adding to a table choose a place and a layout by rules that
-differ between its versions, and lose the order where a table is spread over the file. So what is new is read from a
-line spelled as the file would spell it, and laid into the body of the table beside what is nearest; lists grow line by
-line. The caller holds the result to what was to come out.
+tomlkit reads the text and writes it again. Its own functions for adding to a table choose a place and a layout by rules
+that differ between its versions, and lose the order where a table is spread over the file. A new list is therefore
+parsed from a line that is spelled as the file would spell it, and put into the body of a table beside the nearest pair.
+Lists grow line by line. The caller parses the result again and compares it with the expected data.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     _Body: TypeAlias = list[tuple[Key | None, Item]]
 
 _Path = tuple[str, ...]
-#: What may follow a list's last entry.
+#: The text behind a list's last entry: comments, one comma, the bracket.
 _REST = re.compile(r"(?:\s|#[^\n]*\n)*(?P<comma>,?)(?:\s|#[^\n]*\n)*\]")
 _REMARK = re.compile(r"^([ \t]*)#", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """`key = value`, whose dotted key may have several parts; `index` is where it stands in the body it is in."""
+    """A pair `key = value`, whose dotted key may have several parts; `index` is its place in the body."""
 
     keys: tuple[Key, ...]
     value: Item
@@ -53,7 +53,7 @@ class _Pair:
 
 @dataclass(slots=True, eq=False)
 class _Section:
-    """A header with what is below it up to the next one; the first section has none."""
+    """A header with the pairs below it, up to the next header; the first section has no header."""
 
     keys: tuple[Key, ...]
     table: Table | None
@@ -69,7 +69,7 @@ class _Section:
 
     @property
     def end(self) -> int:
-        """Where in the body the last pair is behind one."""
+        """The place in the body behind the last pair."""
         return self.pairs[-1].index + 1 if self.pairs else 0
 
     @property
@@ -85,12 +85,12 @@ def with_entries(text: str, path: _Path, entries: Sequence[str]) -> str:
     """The text with entries added to the list at a path.
 
     Args:
-        text: a file that parses.
-        path: keys, from the top of the file.
-        entries: at least one.
+        text: a TOML text that parses.
+        path: the keys of the list, from the top of the file.
+        entries: the entries, at least one, unquoted.
 
     Raises:
-        Uneditable: something other than a list or a table is in the way, or tomlkit cannot do it.
+        Uneditable: a value on the path is no list and no table, or tomlkit cannot add the entries.
     """
     crlf = text.count("\r\n") == text.count("\n") > 0
     lines = text.replace("\r\n", "\n") if crlf else text
@@ -99,7 +99,7 @@ def with_entries(text: str, path: _Path, entries: Sequence[str]) -> str:
         lines = _edited(lines if closed else f"{lines}\n", path, entries)
     except Uneditable:
         raise
-    except Exception as fault:  # noqa: BLE001  whatever another's parser raises over a text that parses
+    except Exception as fault:  # noqa: BLE001  tomlkit raises many kinds over texts that parse
         raise Uneditable(f"{'.'.join(path)} cannot be edited ({fault})") from None
     lines = lines if closed else lines.removesuffix("\n")
     return lines.replace("\n", "\r\n") if crlf else lines
@@ -116,12 +116,12 @@ def _edited(text: str, path: _Path, entries: Sequence[str]) -> str:
             _into(pair, path[len(whole) :], entries, style)
             break
     else:
-        _laid(sections, path, entries, style)
+        _add_list(sections, path, entries, style)
     return document.as_string()
 
 
 def _into(pair: _Pair, rest: _Path, entries: Sequence[str], style: Style) -> None:
-    """Into the value of a pair that is the list, or holds it at the end of a path."""
+    """Add entries to the value of a pair: the list itself, or an inline table that holds it at the end of a path."""
     name, value = ".".join(pair.path), pair.value
     if not rest:
         if not isinstance(value, Array):
@@ -146,47 +146,72 @@ def _into(pair: _Pair, rest: _Path, entries: Sequence[str], style: Style) -> Non
 
 
 def _put_inside(table: InlineTable, inside: list[_Pair], said: str) -> None:
-    """A new pair at the end of an inline table."""
+    """Put a new pair at the end of an inline table."""
     body, new = table.value.body, tomlkit.parse(said).body[0]
     if not inside:
         body[:] = [(None, tomlkit.ws(" ")), new, (None, tomlkit.ws(" "))]
         return
     point = inside[-1].index + 1
-    # some versions keep the commas that were read, and then want one; others write them all
+    # some versions of tomlkit keep the commas they read, and need one more; others write all commas anew
     commas = any(key is None and "," in item.as_string() for key, item in body)
     body[point:point] = [*([(None, tomlkit.ws(","))] if commas else ()), (None, tomlkit.ws(" ")), new]
 
 
-def _laid(sections: list[_Section], path: _Path, entries: Sequence[str], style: Style) -> None:
-    """A new pair, or a new header with one, beside what is nearest to it."""
+def _add_list(sections: list[_Section], path: _Path, entries: Sequence[str], style: Style) -> None:
+    """Add a list that is missing: beside the pair, in the table, or under a new header, whichever is nearest to it."""
     value = _written(entries, style)
-    shared, nearest = 0, None
+    opened = max((s for s in sections if path[: len(s.path)] == s.path), key=lambda s: len(s.path))
+    headed = max(_shared(s.path, path) for s in sections)
+    found = _nearest_pair(sections, path)
+    if found is not None and found[0] > len(opened.path) and found[0] >= headed:
+        _add_beside(*found, path, value)
+    elif opened.table is not None and not _wants_header(sections, opened, path, headed):
+        _put_line(opened.body, opened.end, f"{opened.inner}{'.'.join(path[len(opened.path) :])} = {value}")
+    else:
+        _add_under_header(sections, path, headed, value)
+
+
+def _nearest_pair(sections: list[_Section], path: _Path) -> tuple[int, _Section, _Pair] | None:
+    """The pair whose dotted key leads furthest along a path, its section, and how many parts of the path that is."""
+    nearest: tuple[int, _Section, _Pair] | None = None
     for section in sections:
         if path[: len(section.path)] != section.path:
             continue
         depth, pair = _most_shared(section.pairs, path[len(section.path) :])
-        if pair is not None and len(section.path) + depth > shared:
-            shared, nearest = len(section.path) + depth, (section, pair)
-    opened = max((s for s in sections if path[: len(s.path)] == s.path), key=lambda s: len(s.path))
-    headed = max(_shared(s.path, path) for s in sections)
-    if nearest is not None and shared > len(opened.path) and shared >= headed:
-        section, pair = nearest
-        depth = shared - len(section.path)
-        last = [one for one in section.pairs if one.path[:depth] == pair.path[:depth]][-1]
-        said = f"{_spelled(pair.keys[:depth])}.{'.'.join(path[shared:])} = {value}"
-        _put_line(section.body, last.index + 1, f"{last.indent}{said}")
-        return
-    below = [s for s in sections if len(s.path) > headed and s.path[:headed] == path[:headed]]
-    table_of_tables = len(path) - len(opened.path) > 1 and below and len(opened.path) <= headed
-    if opened.table is not None and not (headed > len(opened.path) or table_of_tables):
-        _put_line(opened.body, opened.end, f"{opened.inner}{'.'.join(path[len(opened.path) :])} = {value}")
-        return
+        shared = len(section.path) + depth
+        if pair is not None and (nearest is None or shared > nearest[0]):
+            nearest = (shared, section, pair)
+    return nearest
+
+
+def _add_beside(shared: int, section: _Section, pair: _Pair, path: _Path, value: str) -> None:
+    """Add a pair with a dotted key behind the last pair of a section whose key begins alike."""
+    depth = shared - len(section.path)
+    last = [one for one in section.pairs if one.path[:depth] == pair.path[:depth]][-1]
+    line = f"{last.indent}{_spelled(pair.keys[:depth])}.{'.'.join(path[shared:])} = {value}"
+    _put_line(section.body, last.index + 1, line)
+
+
+def _below(sections: list[_Section], path: _Path, headed: int) -> list[_Section]:
+    """The sections below the deepest table of a path that any header names."""
+    return [section for section in sections if len(section.path) > headed and section.path[:headed] == path[:headed]]
+
+
+def _wants_header(sections: list[_Section], opened: _Section, path: _Path, headed: int) -> bool:
+    """Whether the file would spell a path with a header of its own, as it does for the tables beside it."""
+    if headed != len(opened.path):
+        return headed > len(opened.path)
+    return len(path) - len(opened.path) > 1 and bool(_below(sections, path, headed))
+
+
+def _add_under_header(sections: list[_Section], path: _Path, headed: int, value: str) -> None:
+    """Add a header with one pair behind the last section of the nearest table."""
     if headed == 0:
         raise Uneditable(f"there is no table {'.'.join(path[:2])}")
-    last_section = below[-1]
-    header = ".".join((_spelled(last_section.keys[:headed]), *path[headed:-1]))
-    said = f"{last_section.indent}[{header}]\n{last_section.inner}{path[-1]} = {value}"
-    _put_header(last_section, said, apart=_apart(sections, last_section))
+    last = _below(sections, path, headed)[-1]
+    header = ".".join((_spelled(last.keys[:headed]), *path[headed:-1]))
+    text = f"{last.indent}[{header}]\n{last.inner}{path[-1]} = {value}"
+    _put_header(last, text, apart=_apart(sections, last))
 
 
 def _put_line(body: _Body, point: int, line: str) -> None:
@@ -194,10 +219,10 @@ def _put_line(body: _Body, point: int, line: str) -> None:
 
 
 def _put_header(last: _Section, said: str, *, apart: bool) -> None:
-    """A new header behind the last pair of a section that no header of its own table follows.
+    """Put a new header behind the last pair of a section that no other header of its table follows.
 
-    It stands in that section's body, so what is between there and the next header follows it; its display name, which
-    is what the parser gave it, is written whole.
+    The new table stands in the section's body, so comments in front of the next header stay with that header. tomlkit
+    writes its header as it was parsed, with the whole path.
     """
     key, table = tomlkit.parse(f"{said}\n").body[0]
     while isinstance(table, Table) and table.is_super_table():
@@ -206,7 +231,7 @@ def _put_header(last: _Section, said: str, *, apart: bool) -> None:
 
 
 def _apart(sections: list[_Section], last: _Section) -> bool:
-    """Whether a blank line stands before a section and the remarks above it; before the first, one would."""
+    """Whether a blank line separates a section and the comments above it from the one before; the first has one."""
     before = sections[sections.index(last) - 1]
     above = [item for _, item in takewhile(lambda one: not _is_header(*one), before.body)]
     while above and isinstance(above[-1], Comment):
@@ -215,13 +240,13 @@ def _apart(sections: list[_Section], last: _Section) -> bool:
 
 
 def _grow(array: Array, outer: str, entries: Sequence[str], style: Style) -> None:
-    """Add entries at the end of a list, in its own style.
+    """Add entries at the end of a list, in the list's own style.
 
     Args:
-        array: changed in place.
-        outer: the blanks before the key.
-        entries: at least one, unquoted.
-        style: the file's.
+        array: the list, changed in place.
+        outer: the blanks before the list's key.
+        entries: the entries, at least one, unquoted.
+        style: the style of the file.
     """
     text = array.as_string()
     if not array and "\n" not in text:
@@ -254,11 +279,11 @@ def _add(
 
 
 def _last(text: str, array: Array) -> tuple[int, re.Match[str]]:
-    """Where the last entry of a list begins in its text, and what follows it."""
+    """The offset of a list's last entry in the list's text, and the match of the text behind it."""
     said = array[-1].as_string()
     start = text.find(said)
     while start >= 0:
-        # a remark may hold the same text, and then an entry follows
+        # a comment may hold the same text, and an entry follows it
         rest = _REST.fullmatch(text, start + len(said))
         if rest is not None:
             return start, rest
@@ -271,7 +296,7 @@ def _written(entries: Sequence[str], style: Style) -> str:
 
 
 def _most_shared(pairs: list[_Pair], path: _Path) -> tuple[int, _Pair | None]:
-    """Of pairs, the one whose dotted key leads furthest along a path, and how far."""
+    """How many parts the best of some dotted keys shares with a path, and its pair; no pair when none shares any."""
     found = max(pairs, key=lambda pair: _shared(pair.path, path), default=None)
     if found is None or _shared(found.path, path) == 0:
         return 0, None
@@ -283,19 +308,19 @@ def _shared(one: _Path, other: _Path) -> int:
 
 
 def _sections(document: Container) -> Iterator[_Section]:
-    """The headers of a file in its order, each with what is below it; first what is above them all."""
+    """The sections of a file in its order, first the one above all headers."""
     yield _Section((), None, document.body)
-    yield from _below(document.body, ())
+    yield from _sections_in(document.body, ())
 
 
-def _below(body: _Body, around: tuple[Key, ...]) -> Iterator[_Section]:
+def _sections_in(body: _Body, around: tuple[Key, ...]) -> Iterator[_Section]:
     for key, item in body:
         if key is None or not isinstance(item, Table) or key.is_dotted():
             continue
         keys = (*around, key)
         if not item.is_super_table():
             yield _Section(keys, item, item.value.body)
-        yield from _below(item.value.body, keys)
+        yield from _sections_in(item.value.body, keys)
 
 
 def _is_header(key: Key | None, item: Item) -> bool:
@@ -309,7 +334,7 @@ def _pairs(body: _Body) -> Iterator[_Pair]:
 
 
 def _leaves(key: Key, item: Item) -> Iterator[tuple[tuple[Key, ...], Item]]:
-    """A pair's key in its parts, and its value; a dotted key is read as tables in one another."""
+    """The keys in their parts and the values below a key; tomlkit reads a dotted key as tables in one another."""
     if not isinstance(item, Table):
         yield (key,), item
         return
@@ -327,7 +352,7 @@ def _spelled(keys: tuple[Key, ...]) -> str:
 
 
 def _prefers_literal(body: _Body) -> bool:
-    """Whether most of a file's strings stand in single quotes."""
+    """Whether most of a file's strings are in single quotes."""
     quotes = [item.as_string()[0] for item in _strings(item for _, item in body)]
     return quotes.count("'") > quotes.count('"')
 

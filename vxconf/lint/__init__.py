@@ -1,1 +1,1 @@
-"""Warnings about a block that can be granted and probably does not do what was meant. Pure."""
+"""Warnings about blocks that can be granted and probably do not do what their author meant. Pure."""

@@ -1,11 +1,11 @@
-"""Warnings about a block that can be granted and probably does not do what was meant; pure.
+"""Warnings about read and write grants that probably do not do what their author meant; pure.
 
-Each looks at the plan that was made of the block, so that a warning and a run never disagree.
+Each warning looks at the judged block or its plan, so that it never disagrees with a run.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from vxconf.document.document import Document
     from vxconf.resolve.judge_block import JudgedBlock
     from vxconf.resolve.task_model import Entry, SandboxModel
-#: Entries of a block that are told to be covered.
+#: The most warnings about covered entries of one block.
 _TOLD = 20
-#: Names below a directory from which on serving it by name is worth a word.
+#: The most names below a directory that may be granted by its bare name without a warning.
 LARGE = 1_000
 
 
@@ -37,15 +37,15 @@ def warnings_of_grants(
     stores: Collection[str],
     is_made: Callable[[str], bool],
 ) -> tuple[Diagnostic, ...]:
-    """The warnings of one block.
+    """The warnings about the grants of one block.
 
     Args:
-        block: what the file says.
-        judged: what became of it.
-        document: the file it stands in, for places.
+        block: the block as the file says it.
+        judged: the block, judged.
+        document: the file that holds the block, for places.
         files: the host's file system.
-        stores: where credentials may be, as `store_places` gives it.
-        is_made: whether a task of the workspace makes a path, so that it may well be missing now.
+        stores: the places of credential stores, from `credential_store_places`.
+        is_made: whether a task of the workspace makes a path; such a path may well be missing now.
     """
     inert = frozenset(judged.inert)
     found = [
@@ -67,31 +67,33 @@ _Found = tuple[str, "Entry", str, str]
 
 
 def _naming_nothing(
-    judged: JudgedBlock, inert: Collection[str], files: Files, is_made: Callable[[str], bool]
+    judged: JudgedBlock, inert: frozenset[str], files: Files, is_made: Callable[[str], bool]
 ) -> Iterator[_Found]:
-    # an entry with braces names something as soon as one of its alternatives does
+    """Read entries that name nothing now and that no task makes (VX403, VX407)."""
     alternatives: dict[Entry, list[str]] = {}
     for field, entries in judged.resolution.origins:
         if field.startswith("allowRead["):
             for entry in entries:
                 alternatives.setdefault(entry, []).append(field)
     for entry, fields in alternatives.items():
-        if not all(field in inert for field in fields):
-            continue
-        grants = [_grant_at(judged, field) for field in fields]
-        if any(is_made(globs.head(grant)) for grant in grants):
-            continue
-        patterns = all(map(globs.has_wildcard, grants))
-        if not patterns and all(grant.endswith("/") and files.kind(globs.head(grant)) is Kind.FILE for grant in grants):
-            remedy = f"write it without the slash: {quoted(entry.text.rstrip('/'))}"
-            yield "VX407", entry, "names a directory, and there is a file", remedy
-            continue
-        what = ("VX403", "matches") if patterns else ("VX407", "names")
-        yield what[0], entry, f"{what[1]} nothing now", _not_understood(entry.text)
+        # an entry with braces names something as soon as one of its alternatives does
+        if inert.issuperset(fields):
+            grants = [_grant_at(judged, field) for field in fields]
+            if not any(is_made(globs.head(grant)) for grant in grants):
+                yield _names_nothing(entry, grants, files)
+
+
+def _names_nothing(entry: Entry, grants: list[str], files: Files) -> _Found:
+    if all(map(globs.has_wildcard, grants)):
+        return "VX403", entry, "matches nothing now", _not_understood(entry.text)
+    if all(grant.endswith("/") and files.kind(globs.head(grant)) is Kind.FILE for grant in grants):
+        remedy = f"write it without the slash: {quoted(entry.text.rstrip('/'))}"
+        return "VX407", entry, "names a directory, and there is a file", remedy
+    return "VX407", entry, "names nothing now", _not_understood(entry.text)
 
 
 def _not_understood(text: str) -> str:
-    """What to do about an entry that names nothing: it may be written as another tool wants it."""
+    """The advice for an entry that names nothing, which may be written as another tool wants it."""
     if text.startswith("$") or "${" in text:
         return 'variables are not expanded here: write the path itself, or "~/" for home'
     if text.startswith("~"):
@@ -119,10 +121,10 @@ def _covered(block: SandboxModel, judged: JudgedBlock, document: Document, inert
         return
     from vxconf.lint.redundant_entries import RedundantEntries
 
-    needless, told = RedundantEntries(block, judged, document), 0
+    redundant, told = RedundantEntries(block, judged, document), 0
     for entry, cover in covers:
-        # a plan is asked for each, and who was told so often looks at the rest himself
-        if told < _TOLD and needless(entry):
+        # each question needs a plan of its own, and some examples are enough to look at the rest
+        if told < _TOLD and entry in redundant:
             told += 1
             what = f"is already covered by {_field(cover)} {quoted(cover.text)}"
             yield "VX404", entry, what, "remove it, or narrow the other"
@@ -134,35 +136,45 @@ _Grants = list[tuple[str, str]]
 def _covers(
     judged: JudgedBlock, reads: _Grants, writes: _Grants, inert: Collection[str]
 ) -> tuple[tuple[Entry, Entry], ...]:
-    """Entries that seem to be covered, each with one that seems to cover it."""
+    """The entries that seem to be covered, each with one that seems to cover it."""
     walls, origins = _walls(judged.bare), dict(judged.resolution.origins)
     found: dict[Entry, list[Entry | None]] = {}
     for mine, wider in ((reads, (*reads, *writes)), (writes, writes)):
         holders = [
-            (globs.path_of(grant), grant, origins[field][0])
+            _Holder(globs.path_of(grant), grant, origins[field][0])
             for field, grant in wider
             if grant.endswith("/") and field not in inert and not globs.has_wildcard(grant)
         ]
-        if not holders:
-            continue
-        for field, grant in mine:
-            entry, path = origins[field][0], globs.head(grant)
-            above = (
-                cover
-                for directory, holder, cover in holders
-                if paths.at_or_under(path, directory)
-                and holder != grant
-                and cover.path != entry.path
-                # a grant naming a wall, or something in one, opens what the one above it does not
-                and not any(paths.at_or_under(path, wall) and paths.under(wall, directory) for wall in walls)
-            )
-            # of an entry with braces every alternative has to be covered
-            found.setdefault(entry, []).append(next(above, None) if field not in inert else None)
+        for field, grant in mine if holders else ():
+            entry = origins[field][0]
+            cover = _covering(entry, grant, holders, walls) if field not in inert else None
+            # an entry with braces is covered when each of its alternatives is
+            found.setdefault(entry, []).append(cover)
     return tuple((entry, covers[0]) for entry, covers in found.items() if covers[0] is not None and all(covers))
 
 
+class _Holder(NamedTuple):
+    """A granted directory, its grant, and the entry the grant comes from."""
+
+    directory: str
+    grant: str
+    entry: Entry
+
+
+def _covering(entry: Entry, grant: str, holders: list[_Holder], walls: tuple[str, ...]) -> Entry | None:
+    """The entry of the first directory that holds a grant with no wall between them, `None` when none does."""
+    path = globs.head(grant)
+    for holder in holders:
+        if holder.grant == grant or holder.entry.path == entry.path or not paths.at_or_under(path, holder.directory):
+            continue
+        # a grant of a wall, or of a path in a wall, opens a place that the directory above does not
+        if not any(paths.at_or_under(path, wall) and paths.under(wall, holder.directory) for wall in walls):
+            return holder.entry
+    return None
+
+
 def _outside(judged: JudgedBlock) -> Iterator[_Found]:
-    """Read grants that hold the workspace: they stop at its root, and around it all may be read anyway."""
+    """Read grants of directories that hold the workspace, which open nothing in it (VX415)."""
     request = judged.bare
     if request is None or request.config.hermetic:
         return
@@ -177,7 +189,12 @@ def _outside(judged: JudgedBlock) -> Iterator[_Found]:
 
 
 def credential_store_places(home: str, files: Files) -> frozenset[str]:
-    """Every place below home where a credential store is or would be, and where it really is."""
+    """The paths where a credential store is or would be, each also with its links followed.
+
+    Args:
+        home: the canonical home directory.
+        files: the host's file system.
+    """
     places = {*(paths.join(home, store) for store in STORES), *SYSTEM}
     return frozenset(places | {paths.canonical(place, files) for place in places})
 
@@ -222,7 +239,7 @@ def _is_large(directory: str, files: Files) -> bool:
 
 
 def _walls(request: Request | None) -> tuple[str, ...]:
-    """Where a grant from above stops."""
+    """The places that a grant of a directory above them does not open."""
     if request is None:
         return ()
     closed = (*request.walls, *request.stores, *request.around)
@@ -236,5 +253,5 @@ def _grant_at(judged: JudgedBlock, field: str) -> str:
 
 
 def _field(entry: Entry) -> str:
-    """`allow.read` of an entry's path, the block left out."""
+    """The field of an entry within its block, such as `allow.read`."""
     return ".".join(str(part) for part in entry.path[-3:-1])

@@ -1,4 +1,4 @@
-"""Warnings about hosts, ports and sockets that can be granted and probably do not do what was meant; pure."""
+"""Warnings about granted hosts, ports and sockets that probably do not do what their author meant; pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vxconf.resolve.judge_block import JudgedBlock
     from vxconf.resolve.task_model import Entry, SandboxModel
 
-# right below these whoever asks is given a server, or the log of one
+# domains below which anybody can rent a server
 _STRANGERS = (
     *("s3.amazonaws.com", "cloudfront.net", "elasticbeanstalk.com", "lambda-url.us-east-1.on.aws"),
     *("blob.core.windows.net", "azurewebsites.net", "azureedge.net", "azurefd.net", "cloudapp.azure.com"),
@@ -36,12 +36,12 @@ _Found = tuple[str, "Entry", str, str]
 def warnings_of_network(
     block: SandboxModel, judged: JudgedBlock, document: Document, *, files: Files
 ) -> tuple[Diagnostic, ...]:
-    """The warnings of one block, the same on every platform.
+    """The warnings about the hosts, ports and sockets of one block, the same on every platform.
 
     Args:
-        block: what the file says.
-        judged: what became of it.
-        document: the file it stands in, for places.
+        block: the block as the file says it.
+        judged: the block, judged.
+        document: the file that holds the block, for places.
         files: the host's file system.
     """
     allowed = tuple(_patterns(block.network, allow=True)) if block.network and block.network is not True else ()
@@ -70,7 +70,7 @@ def _patterns(entries: Iterable[Entry], *, allow: bool) -> Iterator[tuple[Patter
     for entry in entries:
         try:
             yield check_pattern(entry.text, allow=allow), entry
-        except PatternRefused:  # an error of its own
+        except PatternRefused:  # VX103 reports it
             continue
 
 
@@ -78,7 +78,7 @@ _Listed = tuple[tuple["Pattern", "Entry"], ...]
 
 
 def _denied(allowed: _Listed, denied: _Listed) -> Iterator[_Found]:
-    """An entry that the deny list takes back whole; the same entry in both lists the text alone tells."""
+    """Entries that a wider entry of the deny list takes back (VX409); a rule reports the same entry in both lists."""
     whole = {deny for deny, _ in denied}
     if any(str(deny) == "*" for deny in whole):
         return
@@ -106,7 +106,7 @@ def _covered(side: str, listed: _Listed) -> Iterator[_Found]:
 
 
 def _opens_more(pattern: Pattern, above: Pattern) -> bool:
-    """Whether an entry with a port does what a wider one without does not: strace has it dialled without a proxy."""
+    """Whether an entry with a port opens more than a wider one without: under strace it needs no proxy."""
     if pattern.port is None or above.port is not None:
         return False
     from sandbox.proxy.policy.host_rules import USUAL_PORTS

@@ -1,4 +1,4 @@
-"""Whether an entry of a block could go and the task would have the same access to everything; pure."""
+"""The test whether an entry of a block is redundant: without it the task has the same access to every path; pure."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from vxconf.resolve.judge_block import JudgedBlock
     from vxconf.resolve.task_model import Entry, SandboxModel
 
-#: A name no plan places anything at: what holds for it holds for all that is not placed.
+#: A name at which no plan places anything; it stands for every name without a place of its own.
 _OTHER = "\x01"
 
 
 class RedundantEntries:
-    """Asks the plans of one block: the one it has, and the one it would have without an entry."""
+    """The redundant entries of one block, found by comparing its plan with the plan without the entry."""
 
     def __init__(self, block: SandboxModel, judged: JudgedBlock, document: Document) -> None:
-        """Takes what the file says, what became of it, and the file."""
+        """Takes the block as the file says it, the block judged, and the file that holds it."""
         self._block = block
         self._judged = judged
         self._document = document
         self._whole = _planned(judged.bare, judged.files)
 
-    def __call__(self, entry: Entry) -> bool:
-        """Whether nothing changes when an entry of `allow.read` or `allow.write` is removed."""
+    def __contains__(self, entry: Entry) -> bool:
+        """Whether no access changes when an entry of `allow.read` or `allow.write` is removed."""
         if self._whole is None:
             return False
         block, files = self._block, self._judged.files
@@ -55,7 +55,7 @@ def _planned(request: Request | None, files: Files) -> Plan | None:
 
 
 def _same(one: Plan, other: Plan, files: Files) -> bool:
-    """Whether two plans give the same access; each decides alike about all that lies between its places."""
+    """Whether two plans give the same access to each place of theirs, and to a name without a place beside it."""
     if set(_by_name(one)) != set(_by_name(other)) or set(one.executed.kept) != set(other.executed.kept):
         return False
     placed = dict.fromkeys(

@@ -1,1 +1,1 @@
-"""The JSON Schema of a task file, and what is generated from it."""
+"""The JSON Schemas of task file, workspace file and resolved config, and the files generated from them."""

@@ -1,6 +1,6 @@
-"""Everything in the repository that is generated, and how: the reference pages and the fast validators.
+"""The generated files of the repository, the reference pages and the validators, and the functions that make them.
 
-`scripts/generate` writes them, `scripts/generate --check` says which are stale.
+`scripts/generate` writes them; `scripts/generate --check` says which are stale.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def files() -> dict[str, Callable[[], str]]:
-    """Each generated file, by its path from the top of the repository, and what makes its text."""
+    """Each generated file by its path from the top of the repository, with the function that makes its text."""
     return {
         "vxconf/schema/_validator.py": lambda: validator_code("vx"),
         "vxconf/schema/_validator_workspace.py": lambda: validator_code("workspace"),
@@ -36,9 +36,9 @@ def files() -> dict[str, Callable[[], str]]:
 
 
 def fresh(path: str, text: str) -> bool:
-    """Whether a generated file says what would be generated now.
+    """Whether the text of a generated file is the one that would be generated now.
 
-    A validator made by another version of fastjsonschema is fresh while the schema it was made from is.
+    A validator made by another version of fastjsonschema is fresh as long as its schema is the same.
     """
     now = files()[path]()
     if text == now:
@@ -52,9 +52,9 @@ def fresh(path: str, text: str) -> bool:
 
 
 def validator_code(name: schema_files.Name) -> str:
-    """The module that holds the schema as plain code.
+    """The text of a module that validates by a schema, from fastjsonschema.
 
-    fastjsonschema's own messages and exceptions are taken out: the code answers yes or no, and loads nothing.
+    fastjsonschema's messages and exceptions are taken out: the code answers yes or no, and does not load the library.
     """
     digest = hashlib.sha256(schema_files.text(name).encode()).hexdigest()
     code: str = fastjsonschema.compile_to_code(schema_files.load(name), use_default=False, detailed_exceptions=False)
@@ -65,7 +65,7 @@ def validator_code(name: schema_files.Name) -> str:
     code = re.sub(r", custom_formats, \(name_prefix or \"data\"\).*\)$", ")", code, flags=re.MULTILINE)
     code = code.replace(", custom_formats={}, name_prefix=None)", ")")
     code = re.sub(r"^(def \w+\()data\):", r"\1data: Any) -> Any:", code, flags=re.MULTILINE)
-    code = code.replace(", Decimal)", ")")  # no parser here makes one
+    code = code.replace(", Decimal)", ")")  # no parser of this project makes a Decimal
     code = re.sub(r"^NoneType = .*\n\n?", "", code, flags=re.MULTILINE)
     invalid = (
         '\n\nclass Invalid(Exception):\n    """The document is refused; why is found out elsewhere."""\n'
@@ -99,7 +99,7 @@ explained in [diagnostics](diagnostics.md).
 
 
 def schema_page() -> str:
-    """`docs/schema.md`: every field of the task file and the workspace file."""
+    """The text of `docs/schema.md`: every field of the task file and the workspace file."""
     parts = [
         "# The files\n",
         _NOTE,
@@ -118,7 +118,7 @@ def _fields(name: schema_files.Name) -> Iterator[str]:
     required = {(*path, key) for path, node in schema_files.walk(root) for key in node.get("required", ())}
     for path, node in schema_files.walk(root):
         if path[-1] == schema_files.ANY and "description" not in node:
-            continue  # the value of a free name is described with its table
+            continue  # the table around a free name describes its value
         title = ".".join("<name>" if part == schema_files.ANY else part for part in path)
         yield f"### `{title}`\n"
         yield f"{node['markdownDescription']}\n"
@@ -142,21 +142,20 @@ def _type(node: schema_files.Schema) -> str:
         return " or ".join(_type(sub) for sub in node["anyOf"])
     if "enum" in node:
         return " or ".join(f"`{inline(value)}`" for value in node["enum"])
-    kind = node["type"]
-    if kind == "array":
-        return ("non-empty list of " if node.get("minItems") else "list of ") + _type(node["items"]).replace(
-            "string", "strings"
-        )
-    if kind == "integer":
-        return f"whole number, {node['minimum']} to {node['maximum']}"
-    if kind == "number":
-        return f"number, above {node['exclusiveMinimum']}, at most {node['maximum']:,}"
-    if kind == "object":
-        values = node.get("additionalProperties")
-        return "table of strings" if isinstance(values, dict) and values.get("type") == "string" else "table"
-    if kind == "string":
-        return "non-empty string" if "minLength" in node or "pattern" in node else "string"
-    return str(kind)
+    match node["type"]:
+        case "array":
+            items = _type(node["items"]).replace("string", "strings")
+            return ("non-empty list of " if node.get("minItems") else "list of ") + items
+        case "integer":
+            return f"whole number, {node['minimum']} to {node['maximum']}"
+        case "number":
+            return f"number, above {node['exclusiveMinimum']}, at most {node['maximum']:,}"
+        case "object":
+            values = node.get("additionalProperties")
+            return "table of strings" if isinstance(values, dict) and values.get("type") == "string" else "table"
+        case "string":
+            return "non-empty string" if "minLength" in node or "pattern" in node else "string"
+    return str(node["type"])
 
 
 def _example(path: tuple[str, ...], value: object, name: schema_files.Name) -> dict[str, Any]:
@@ -186,7 +185,7 @@ _FAMILIES = (
 
 
 def diagnostics_page() -> str:
-    """`docs/diagnostics.md`: one anchor for each code."""
+    """The text of `docs/diagnostics.md`, with one anchor for each code."""
     parts = ["# Diagnostics\n", _NOTE, "Codes are stable: one is never reused for something else.\n"]
     for prefix, title in _FAMILIES:
         parts.append(f"## {title}\n")
@@ -210,7 +209,12 @@ def _entry(code: Code) -> str:
 
 
 def toml(data: dict[str, Any], at: tuple[str, ...] = ()) -> str:
-    """The data as TOML text: a header for each table that holds values of its own, or nothing."""
+    """The data as TOML text, with a header for each table that holds values of its own or is empty.
+
+    Args:
+        data: the table.
+        at: the path of the table.
+    """
     own = {key: value for key, value in data.items() if not isinstance(value, dict)}
     tables = {key: value for key, value in data.items() if isinstance(value, dict)}
     text = ""

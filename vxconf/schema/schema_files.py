@@ -1,6 +1,6 @@
-"""The schemas: where they are, and what they know about a field.
+"""The schema files: their text, and the look-up of a field in them.
 
-In a wheel they are in `vxconf/_schema`; in a checkout they are the sibling folder `schema/`.
+A wheel has them in `vxconf/_schema`, a checkout in the sibling folder `schema/`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Name = Literal["vx", "workspace", "resolved"]
 Schema = dict[str, Any]
 
-#: Stands in a template for a name of the user's choosing, such as a task's.
+#: The part of a template path that stands for a name of the user's choosing, such as a task's.
 ANY = "*"
 
 
@@ -37,20 +37,20 @@ def text(name: Name) -> str:
 
 @cache
 def load(name: Name) -> Schema:
-    """The schema, parsed; not to be changed."""
+    """The parsed schema, which is shared and must not be changed."""
     schema: Schema = json.loads(text(name))
     return schema
 
 
 def resolve(root: Schema, node: Schema) -> Schema:
-    """The node itself, or what its `$ref` stands for."""
+    """The node itself, or the definition its `$ref` stands for."""
     while "$ref" in node:
         node = root["definitions"][node["$ref"].rpartition("/")[2]]
     return node
 
 
 def properties(root: Schema, node: Schema) -> dict[str, Schema]:
-    """The fields of a table; `ANY` for names of the user's choosing."""
+    """The schemas of a table's fields by key; `ANY` stands for names of the user's choosing."""
     node = resolve(root, node)
     known = {key: resolve(root, sub) for key, sub in node.get("properties", {}).items()}
     rest = node.get("additionalProperties")
@@ -58,7 +58,10 @@ def properties(root: Schema, node: Schema) -> dict[str, Schema]:
 
 
 def lookup(root: Schema, path: FieldPath) -> Schema | None:
-    """The schema of the field at `path`; of the list's branch where a field is `true` or a list."""
+    """The schema of the field at `path`, `None` when there is none.
+
+    An index leads into the list branch of a field that is `true` or a list.
+    """
     node: Schema | None = root
     for part in path:
         if node is None:
@@ -76,7 +79,7 @@ def lookup(root: Schema, path: FieldPath) -> Schema | None:
 def walk(
     root: Schema, node: Schema | None = None, at: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Schema]]:
-    """Every field below a table with its template path, in the schema's order, a table before its fields."""
+    """Every field below a table with its template path, in the schema's order; a table comes before its fields."""
     for key, sub in properties(root, root if node is None else node).items():
         yield (*at, key), sub
         yield from walk(root, sub, (*at, key))
@@ -84,7 +87,7 @@ def walk(
 
 @cache
 def homes(name: Name) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """The tables each key is known in, as template paths."""
+    """The tables that know each key, as template paths."""
     found: dict[str, list[tuple[str, ...]]] = {}
     for path, _ in walk(load(name)):
         found.setdefault(path[-1], []).append(path[:-1])

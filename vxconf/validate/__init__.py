@@ -1,1 +1,1 @@
-"""What is wrong with a document by itself: the schema, then the rules across fields. Pure."""
+"""The validation of a document by itself: the schema, then the rules across fields. Pure."""

@@ -1,4 +1,4 @@
-"""A mistake before anybody looked for its place: what the schema and the rules hand to `validate`."""
+"""A `Finding`: a mistake with its field, before its place in the text is looked up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from vxconf.diagnostics.diagnostic import FieldPath
     from vxconf.document.document import Document
 
-#: Characters of a message.
+#: The most characters of a message.
 _LONGEST = 400
 
 
@@ -19,8 +19,12 @@ class Finding(NamedTuple):
     """One mistake.
 
     Attributes:
-        path: the field; its parent's place is taken when it is not there.
+        code: a key of `vxconf.diagnostics.codes.table.CODES`.
+        path: the field at fault; a field that is missing has the place of the table around it.
+        message: one lowercase clause, no full stop.
+        help: advice, or an empty string.
         at_key: whether the key is at fault rather than the value.
+        platform: the only platform it holds on, or `None`.
     """
 
     code: str
@@ -31,7 +35,7 @@ class Finding(NamedTuple):
     platform: Platform | None = None
 
     def to_diagnostic(self, document: Document) -> Diagnostic:
-        """The same with its place and severity."""
+        """The diagnostic: the finding with its place and its code's severity."""
         from vxconf.diagnostics.codes.table import CODES
         from vxconf.document.spans import locate
 
@@ -48,5 +52,5 @@ class Finding(NamedTuple):
 
 
 def _clip(text: str) -> str:
-    # a value of a megabyte is quoted in its message
+    # the value that a message quotes may have a megabyte
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."

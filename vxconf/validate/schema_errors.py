@@ -1,7 +1,7 @@
-"""What the schema refuses in a document, in the words of the file: one finding for each mistake.
+"""The findings of the schema: one for each mistake, in the words of the file's format.
 
-Only a file that failed the fast validator comes here, so the cost of loading jsonschema is paid by it
-alone. jsonschema finds the places; none of its messages is used.
+jsonschema finds the fields at fault; none of its messages is used. It takes long to load, and only a file that failed
+the generated validator needs it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,21 @@ if TYPE_CHECKING:
     from vxconf.document.document import Format
 
 _SHOWN = 80
-#: Digits of a number that are still printed.
+#: The least number that a message does not print.
 _LARGE = 10**15
 
 
 def schema_findings(
     data: object, form: Format, name: schema_files.Name, root: schema_files.Schema | None = None
 ) -> Iterator[Finding]:
-    """Every mistake the schema finds, in no order; `root` is another schema to judge by."""
+    """Every mistake the schema finds, in no order.
+
+    Args:
+        data: the document's data.
+        form: the document's format, whose words the messages use.
+        name: the schema's name.
+        root: another schema to judge by; by default the one of that name.
+    """
     words = _Words(form)
     root = root or schema_files.load(name)
     for error in Draft7Validator(root).iter_errors(data):
@@ -41,7 +48,7 @@ def schema_findings(
 
 
 class _Words:
-    """The vocabulary of one format."""
+    """The findings in the words of one format."""
 
     def __init__(self, form: Format) -> None:
         self._form = form
@@ -151,7 +158,7 @@ class _Words:
     ) -> Iterator[Finding]:
         value, wanted = error.instance, error.schema
         assert isinstance(wanted, dict)  # noqa: S101  explain() has looked
-        # whoever wrote a list meant the list: what the other branch says of it is noise
+        # a list is meant for the list branch; the errors of the other branches say nothing about it
         branch = next((i for i, sub in enumerate(wanted["anyOf"]) if sub.get("type") == "array"), None)
         if isinstance(value, list) and branch is not None:
             for inner in error.context or ():
@@ -185,7 +192,7 @@ class _Words:
     # --- types
 
     def kind(self, value: object) -> str:
-        """What a value is, with its article."""
+        """The kind of a value, with its article."""
         if value is None:
             return "null"
         if isinstance(value, bool):
@@ -204,30 +211,27 @@ class _Words:
         return next((name for types, name in kinds if isinstance(value, types)), "something else")
 
     def wanted(self, node: schema_files.Schema) -> str:
-        """What a field takes, with its article."""
+        """The values a field takes, with the article."""
         if "anyOf" in node:
             return " or ".join(self.wanted(sub) for sub in node["anyOf"]).replace("true or false or", "true, false or")
         if "enum" in node:
             return " or ".join("true" if value is True else str(value) for value in node["enum"])
-        kind = node.get("type")
-        if kind == "array":
-            return ("a non-empty list of " if node.get("minItems") else "a list of ") + self._plural(
-                node.get("items", {})
-            )
-        if kind == "integer":
-            return f"a whole number from {node.get('minimum')} to {node.get('maximum')}"
-        if kind == "number":
-            return f"a number of seconds above {node.get('exclusiveMinimum')} and at most {node.get('maximum', 0):,}"
-        if kind == "string":
-            return "a non-empty string" if "minLength" in node or "pattern" in node else "a string"
-        if kind == "boolean":
-            return "true or false"
+        match node.get("type"):
+            case "array":
+                return ("a non-empty list of " if node.get("minItems") else "a list of ") + _plural(node["items"])
+            case "integer":
+                return f"a whole number from {node['minimum']} to {node['maximum']}"
+            case "number":
+                return f"a number of seconds above {node['exclusiveMinimum']} and at most {node['maximum']:,}"
+            case "string":
+                return "a non-empty string" if "minLength" in node or "pattern" in node else "a string"
+            case "boolean":
+                return "true or false"
         return f"{'a' if self._form == 'toml' else 'an'} {self._table}"
 
-    def _plural(self, items: schema_files.Schema) -> str:
-        if items.get("type") == "integer":
-            return "ports (whole numbers from 1 to 65535)"
-        return "non-empty strings"
+
+def _plural(items: schema_files.Schema) -> str:
+    return "ports (whole numbers from 1 to 65535)" if items.get("type") == "integer" else "non-empty strings"
 
 
 _TYPE_ADVICE = {
@@ -240,7 +244,7 @@ _TYPE_ADVICE = {
 
 
 def _quotes(value: object, kind: str) -> str:
-    """What to write where quotes, brackets or a habit from another format are the mistake; empty elsewhere."""
+    """The advice for a value with quotes or brackets missing or in excess, or an empty string."""
     if isinstance(value, str):
         bare = value.strip().lower()[:_SHOWN]
         if bare in {"true", "false"} if kind == "boolean" else kind in {"number", "integer"} and bare.isdecimal():

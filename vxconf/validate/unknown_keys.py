@@ -1,4 +1,4 @@
-"""Keys that are not known where they are: misspelt, put elsewhere, or brought from another tool."""
+"""The findings of unknown keys: misspelt, in the wrong table, or known from another tool."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SHOWN = 80
 _RUNS = "what a task may read it may execute: list it under allow.read"
 
-#: By the name of the table and the folded key: what to do instead.
+#: The advice by the name of the table and the key as `folded_name` spells it.
 _KNOWN: dict[tuple[str, str], str] = {
     ("allow", "execute"): _RUNS,
     ("allow", "exec"): _RUNS,
@@ -45,7 +45,14 @@ _KNOWN: dict[tuple[str, str], str] = {
 def unknown_key_findings(
     value: dict[str, Any], path: FieldPath, root: schema_files.Schema, name: schema_files.Name
 ) -> Iterator[Finding]:
-    """One finding for each key of a table that the schema does not know there."""
+    """The findings of a table: one for each key that the schema does not know there.
+
+    Args:
+        value: the table.
+        path: the table's path in the document.
+        root: the schema.
+        name: the schema's name.
+    """
     node = schema_files.lookup(root, path)
     known = [key for key in schema_files.properties(root, node or {}) if key != schema_files.ANY]
     nearest = NearestNames(known)
@@ -91,31 +98,40 @@ def _table(path: FieldPath) -> str:
 
 
 def _elsewhere(key: str, path: FieldPath, name: schema_files.Name) -> list[str]:
-    """The one or two tables nearest to `path` that know the key."""
+    """The full paths of a key in the one or two tables that know it and are nearest to `path`; none for more tables."""
     known = schema_files.homes(name)
     if key not in known:
-        key = next((k for k in known if folded_name(k) == folded_name(key)), key)
-    homes = known.get(key, ())
-    here = [schema_files.ANY if i == 1 and path[0] == "tasks" else str(part) for i, part in enumerate(path)]
-
-    def shared(home: tuple[str, ...]) -> int:
-        return next((i for i, (a, b) in enumerate(zip(here, home, strict=False)) if a != b), min(len(here), len(home)))
-
-    best = max((shared(home) for home in homes), default=0)
-    if not homes or (here and not best):
-        return []
-    chosen = [home for home in homes if shared(home) == best and home]
-    # who writes a grant in the wrong place means the grant
-    chosen = [home for home in chosen if home[-1] == "allow"] or chosen
-    if len(chosen) > 2:  # noqa: PLR2004  more are no help
+        key = next((other for other in known if folded_name(other) == folded_name(key)), key)
+    tables = _nearest_tables(known.get(key, ()), path)
+    if len(tables) > 2:  # noqa: PLR2004  more are no help
         return []
     task = path[1] if len(path) > 1 else schema_files.ANY
     return [
-        dotted(tuple(task if part == schema_files.ANY else part for part in (*home, key))).replace('"*"', "<name>")
-        for home in chosen
+        dotted(tuple(task if part == schema_files.ANY else part for part in (*table, key))).replace('"*"', "<name>")
+        for table in tables
     ]
 
 
+_Table = tuple[str, ...]
+
+
+def _nearest_tables(tables: tuple[_Table, ...], path: FieldPath) -> list[_Table]:
+    """The tables that share the longest beginning with `path`; where `allow` is among them, `allow` alone."""
+    here = [schema_files.ANY if i == 1 and path[0] == "tasks" else str(part) for i, part in enumerate(path)]
+    shared = {table: _shared(here, table) for table in tables}
+    most = max(shared.values(), default=0)
+    if here and not most:
+        return []
+    nearest = [table for table, count in shared.items() if table and count == most]
+    # a key that is a grant in one place is meant as a grant
+    return [table for table in nearest if table[-1] == "allow"] or nearest
+
+
+def _shared(here: list[str], table: _Table) -> int:
+    """How many leading parts two paths share."""
+    return next((at for at, (a, b) in enumerate(zip(here, table, strict=False)) if a != b), min(len(here), len(table)))
+
+
 def is_misspelling(wrong: str, right: str) -> bool:
-    """Whether somebody who wrote `wrong` meant `right`."""
+    """Whether `wrong` is near enough to `right` to be a misspelling of it."""
     return NearestNames([right]).to(wrong) == right

@@ -1,7 +1,6 @@
-"""Document to diagnostics: the schema, then the rules across fields, in the file's order.
+"""The validation of a document: the schema first, then the rules across fields; diagnostics come in file order.
 
-A healthy file costs the precompiled validator and the rules; positions and explanations are made for
-what is wrong alone. Validation changes nothing.
+A healthy file takes the generated validator and the rules. Explanations and places are made for mistakes alone.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def _schema_findings(document: Document, name: Name) -> list[Finding]:
 
 
 def _failing_tasks(data: Any) -> Any:
-    """The same data without the tasks that pass: jsonschema is slow, and most of a large file is fine."""
+    """The data with the failing tasks alone: jsonschema is slow, and most tasks of a large file pass."""
     tasks = data.get("tasks") if isinstance(data, dict) else None
     if not isinstance(tasks, dict):
         return data

@@ -1,7 +1,7 @@
-"""Rules across fields: one small function each, in one tuple, run after the schema.
+"""The rules across fields: one function each, in one tuple, run after the schema.
 
-A rule sees a `FileView` and yields findings. It looks only at values of the right type, so that one
-mistake is said once: by the schema.
+A rule takes a `FileView` and yields findings. Values of the wrong type are not in the view: they are the schema's
+findings, and one mistake is reported once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules on a task's environment, and on what no string of the kernel's can hold."""
+"""Rules on a task's environment, and on NUL in any text of a task."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _bad_name(name: str) -> bool:
 
 
 def variable_name(file: FileView) -> Iterator[Finding]:
-    """The name of a variable is not empty and holds no `=`, blank or control character."""
+    """A variable's name is not empty and holds no `=`, blank or control character (VX203)."""
     for task in file.tasks:
         for path, name in _defined(task):
             if _bad_name(name):
@@ -56,7 +56,7 @@ def _name_advice(name: str) -> str:
 
 
 def defined_and_passed(file: FileView) -> Iterator[Finding]:
-    """A variable has one source."""
+    """A variable is not both defined and passed through (VX204)."""
     for task in file.tasks:
         defined = task.table("exec", "env", "define")
         for path, name in task.strings("exec", "env", "passThrough"):
@@ -66,7 +66,7 @@ def defined_and_passed(file: FileView) -> Iterator[Finding]:
 
 
 def reserved_variable(file: FileView) -> Iterator[Finding]:
-    """What the sandbox sets itself a sandboxed task cannot."""
+    """A sandboxed task sets no variable that the sandbox sets (VX408)."""
     for task in file.sandboxed:
         names = [(True, *one) for one in _defined(task)]
         names += [(False, *one) for one in task.strings("exec", "env", "passThrough")]
@@ -86,7 +86,7 @@ def reserved_variable(file: FileView) -> Iterator[Finding]:
 
 
 def nul(file: FileView) -> Iterator[Finding]:
-    """No path, argument or value of a variable holds NUL."""
+    """No path, argument or value of a variable holds NUL (VX205)."""
     if not file.escapes:
         return
     for task in file.tasks:

@@ -20,7 +20,7 @@ _NETWORK: tuple[tuple[Literal["allow", "deny"], bool], ...] = (("allow", True), 
 _SYSTEM_NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _SHOWN = 80
 
-#: Fields that do something on one platform alone, and that platform's opposite.
+#: The fields that do nothing on a platform, and the platform.
 _INERT: tuple[tuple[tuple[str, ...], Platform], ...] = (
     (("allow", "systemInfo"), "linux"),
     (("allow", "machLookup"), "linux"),
@@ -31,7 +31,7 @@ _SYSTEM_NAMES: dict[Platform, str] = {"linux": "Linux", "macos": "macOS"}
 
 
 def host_pattern(file: FileView) -> Iterator[Finding]:
-    """Every entry of a network list is a host pattern."""
+    """Every entry of a `network` list is a host pattern (VX103)."""
     for task in file.sandboxed:
         for side, allow in _NETWORK:
             for path, entry in task.strings(*SANDBOX, side, "network"):
@@ -44,7 +44,7 @@ def host_pattern(file: FileView) -> Iterator[Finding]:
 
 
 def allowed_and_denied(file: FileView) -> Iterator[Finding]:
-    """An entry that `deny` takes back whole does nothing."""
+    """An entry of `allow.network` is not denied as a whole (VX409)."""
     for task in file.sandboxed:
         denied = {p for _, entry in task.strings(*SANDBOX, "deny", "network") if (p := _pattern(entry, allow=False))}
         if not denied:
@@ -68,7 +68,7 @@ def _pattern(entry: str, *, allow: bool) -> Pattern | None:
 
 
 def unbalanced_pattern(file: FileView) -> Iterator[Finding]:
-    """A bracket or brace that is opened is closed."""
+    """A bracket or brace that a pattern opens is closed (VX211)."""
     lists = (*GRANTS, (*SANDBOX, "ignore", "read"), (*SANDBOX, "ignore", "write"), *CACHE_LISTS)
     for task in file.tasks:
         for keys in lists:
@@ -84,7 +84,7 @@ def unbalanced_pattern(file: FileView) -> Iterator[Finding]:
 
 
 def unclosed(grant: str) -> str | None:
-    """The bracket or brace of a pattern that is never closed, `None` when there is none."""
+    """The opening bracket or brace of a pattern that is never closed, `None` when all are closed."""
     opened = 0
     index = 0
     while index < len(grant):
@@ -107,7 +107,7 @@ def unclosed(grant: str) -> str | None:
 
 
 def write_to_everything(file: FileView) -> Iterator[Finding]:
-    """Nobody may write to the whole file system or to all of home."""
+    """No write grant is the whole file system or all of home (VX305)."""
     for task in file.sandboxed:
         for path, entry in task.strings(*SANDBOX, "allow", "write"):
             if entry[0] not in "/~":
@@ -126,7 +126,7 @@ def write_to_everything(file: FileView) -> Iterator[Finding]:
 
 
 def _whole(entry: str) -> str:
-    """The directory a grant is all of: `~` for `~/**`, nothing for `/`."""
+    """The directory that a grant covers as a whole: `~` for `~/**`, an empty string for `/`."""
     parts = entry.split("/")
     while len(parts) > 1 and parts[-1] in {"", ".", "*", "**"}:
         parts.pop()
@@ -134,7 +134,7 @@ def _whole(entry: str) -> str:
 
 
 def system_name(file: FileView) -> Iterator[Finding]:
-    """A name of macOS holds letters, digits, `.`, `_` and `-`."""
+    """A name of `systemInfo` or `machLookup` holds letters, digits, `.`, `_` and `-` (VX213)."""
     for task in file.sandboxed:
         for field in ("systemInfo", "machLookup"):
             for path, name in task.strings(*SANDBOX, "allow", field):
@@ -148,7 +148,7 @@ def system_name(file: FileView) -> Iterator[Finding]:
 
 
 def socket_path(file: FileView) -> Iterator[Finding]:
-    """A socket is granted by its exact path."""
+    """An entry of `unixSockets` is the exact path of a socket (VX214)."""
     for task in file.sandboxed:
         for path, entry in task.strings(*SANDBOX, "allow", "unixSockets"):
             if "\0" in entry:
@@ -164,7 +164,7 @@ def socket_path(file: FileView) -> Iterator[Finding]:
 
 
 def no_effect(file: FileView) -> Iterator[Finding]:
-    """A grant that only another system knows is accepted, and said to do nothing."""
+    """A grant that does nothing on a platform gets a warning there (VX401)."""
     for task in file.sandboxed:
         for keys, platform in _INERT:
             value = task.value(*SANDBOX, *keys)
@@ -181,7 +181,7 @@ def no_effect(file: FileView) -> Iterator[Finding]:
 
 
 def weaker(file: FileView) -> Iterator[Finding]:
-    """A task may accept a weaker sandbox, which is worth knowing."""
+    """A task that accepts a weaker sandbox gets a warning (VX413)."""
     for task in file.sandboxed:
         if task.value(*SANDBOX, "weakerWhenNested") is True:
             yield Finding(

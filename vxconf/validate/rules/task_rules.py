@@ -1,4 +1,4 @@
-"""Rules on tasks and how they refer to each other."""
+"""Rules on a task's references, its cache paths and its readiness test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_REGEX = 10_000
 
 
 def is_same_file(reference: str) -> bool:
-    """Whether a well-formed reference speaks of a task of the same file."""
+    """Whether a well-formed reference names a task of the same file."""
     return "#" not in reference and not reference.startswith("^")
 
 
@@ -32,7 +32,7 @@ def _references(task: TaskView) -> Iterator[tuple[FieldPath, str]]:
 
 
 def _malformed(reference: str) -> str | None:
-    """What to write instead of a malformed reference, `None` for a well-formed one."""
+    """The advice for a malformed reference, `None` for a well-formed one."""
     if reference != reference.strip() or not reference.isprintable():
         return (
             f"write {quoted(reference.strip())}" if reference.strip().isprintable() else "remove the control character"
@@ -49,7 +49,7 @@ def _malformed(reference: str) -> str | None:
 
 
 def malformed_reference(file: FileView) -> Iterator[Finding]:
-    """A reference is `task`, `^task` or `project#task`."""
+    """A reference is `task`, `^task` or `project#task` (VX206)."""
     for task in file.tasks:
         for path, reference in _references(task):
             remedy = _malformed(reference)
@@ -59,7 +59,7 @@ def malformed_reference(file: FileView) -> Iterator[Finding]:
 
 
 def self_dependency(file: FileView) -> Iterator[Finding]:
-    """A task does not wait for itself."""
+    """A task does not depend on itself (VX207)."""
     for task in file.tasks:
         for path, reference in _references(task):
             if reference == task.name:
@@ -72,7 +72,7 @@ def self_dependency(file: FileView) -> Iterator[Finding]:
 
 
 def unknown_task(file: FileView) -> Iterator[Finding]:
-    """A plain reference names a task of this file."""
+    """A reference without a project names a task of this file (VX208)."""
     nearest: NearestNames | None = None
     for task in file.tasks:
         for path, reference in _references(task):
@@ -92,7 +92,7 @@ def unknown_task(file: FileView) -> Iterator[Finding]:
 
 
 def duplicate_reference(file: FileView) -> Iterator[Finding]:
-    """No list has the same reference twice."""
+    """No list has the same reference twice (VX209)."""
     for task in file.tasks:
         for keys in _REFERENCES:
             seen: set[str] = set()
@@ -104,7 +104,7 @@ def duplicate_reference(file: FileView) -> Iterator[Finding]:
 
 
 def dependency_cycle(file: FileView) -> Iterator[Finding]:
-    """The tasks of one file do not wait for each other in a circle."""
+    """The tasks of one file do not depend on each other in a circle (VX210)."""
     edges = {
         task.name: [
             (path, reference)
@@ -141,7 +141,7 @@ def dependency_cycle(file: FileView) -> Iterator[Finding]:
 
 
 def cache_on_persistent(file: FileView) -> Iterator[Finding]:
-    """A server has no result to keep."""
+    """A persistent task has no cache (VX201)."""
     for task in file.tasks:
         if task.has("exec", "persistent") and task.has("cache"):
             yield Finding(
@@ -154,7 +154,7 @@ def cache_on_persistent(file: FileView) -> Iterator[Finding]:
 
 
 def ready_output(file: FileView) -> Iterator[Finding]:
-    """What a server's output is searched for is a regular expression."""
+    """A server's `readyWhen.output` is a regular expression (VX202)."""
     for task in file.tasks:
         output = task.text("exec", "persistent", "readyWhen", "output")
         if not output:
@@ -179,7 +179,7 @@ def ready_output(file: FileView) -> Iterator[Finding]:
 
 
 def absolute_cache_path(file: FileView) -> Iterator[Finding]:
-    """Cache paths are relative, so that results can move between checkouts."""
+    """Cache paths are relative, so that a result can be used in another checkout (VX212)."""
     for task in file.tasks:
         for keys in CACHE_LISTS:
             for path, entry in task.strings(*keys):

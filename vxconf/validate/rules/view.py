@@ -1,4 +1,4 @@
-"""A document as the rules look at it: what has the right type is there, what has not is left to the schema."""
+"""The view of a document that rules take: values of the right type alone; the schema reports the others."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ CACHE_LISTS = (
 GRANTS = ((*SANDBOX, "allow", "read"), (*SANDBOX, "allow", "write"))
 
 
-# plain classes: making a dataclass takes a millisecond of every start
 class TaskView:
-    """One task; every way in gives nothing where a value has another type than the schema wants."""
+    """One task; a value of another type than the schema wants reads as absent."""
 
     __slots__ = ("_all", "_strings", "data", "name")
 
@@ -28,7 +27,7 @@ class TaskView:
         self._all: dict[tuple[str, ...], Any] = {(): data}
         self._strings: dict[tuple[str, ...], tuple[tuple[FieldPath, str], ...]] = {}
         todo: list[tuple[str, ...]] = [()]
-        # every value by its keys: the rules ask for most of what there may be, and little of it is there
+        # a table of all values by their keys: rules ask for many fields, and a task has few
         while todo:
             above = todo.pop()
             for key, value in self._all[above].items():
@@ -41,20 +40,20 @@ class TaskView:
 
     @property
     def path(self) -> FieldPath:
-        """Where the task is in the document."""
+        """The task's path in the document."""
         return ("tasks", self.name)
 
     def value(self, *keys: str) -> Any:
-        """The value below the task, `None` when there is none."""
+        """The value at these keys below the task, `None` when there is none."""
         return self._all.get(keys)
 
     def table(self, *keys: str) -> dict[str, Any]:
-        """The table below the task."""
+        """The table at these keys, empty when there is none."""
         value = self.value(*keys)
         return value if isinstance(value, dict) else {}
 
     def strings(self, *keys: str) -> tuple[tuple[FieldPath, str], ...]:
-        """The non-empty strings of a list below the task, with their paths."""
+        """The non-empty strings of the list at these keys, each with its path."""
         return self._strings.get(keys, ())
 
     def _entries(self, keys: tuple[str, ...], value: list[Any]) -> tuple[tuple[FieldPath, str], ...]:
@@ -62,12 +61,12 @@ class TaskView:
         return tuple(((*at, i), entry) for i, entry in enumerate(value) if isinstance(entry, str) and entry)
 
     def text(self, *keys: str) -> str | None:
-        """A string below the task."""
+        """The string at these keys, `None` when there is none."""
         value = self.value(*keys)
         return value if isinstance(value, str) else None
 
     def has(self, *keys: str) -> bool:
-        """Whether there is anything but `null` there."""
+        """Whether there is a value other than `null` at these keys."""
         return self.value(*keys) is not None
 
 
@@ -75,8 +74,10 @@ class FileView:
     """The tasks of one file, in its order.
 
     Attributes:
-        sandboxed: the tasks with a block.
-        escapes: whether any string can hold a character that has to be escaped, such as NUL.
+        tasks: every task that is a table.
+        names: the names of all tasks.
+        sandboxed: the tasks with a sandbox block.
+        escapes: whether the text has a backslash; without one no string holds a control character such as NUL.
     """
 
     __slots__ = ("escapes", "names", "sandboxed", "tasks")
@@ -89,7 +90,7 @@ class FileView:
 
 
 def file_view(data: object, *, escapes: bool = True) -> FileView:
-    """The view of a parsed document, whatever it holds; `escapes` as in `FileView`."""
+    """The view of a document's data, whatever it holds; see `FileView` for `escapes`."""
     tasks = data.get("tasks") if isinstance(data, dict) else None
     if not isinstance(tasks, dict):
         return FileView((), frozenset(), escapes=escapes)
