@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sandbox.base.host_facts import Files
-    from sandbox.planning.operation_tree import Tree
+    from sandbox.planning.mark_tree import MarkTree
     from sandbox.request.protected_names import ProtectedNames
     from sandbox.request.request import Request
     from sandbox.request.walls import Wall
 
 
-def hold(request: Request, files: Files, tree: Tree, executed: ProtectedNames) -> tuple[Refusal, ...]:
+def hold(request: Request, files: Files, tree: MarkTree, executed: ProtectedNames) -> tuple[Refusal, ...]:
     """Mark every directory that holds granted names, or hits of a pattern; the reasons why some cannot be held."""
     served = tree.served
     granted = GrantedNames(served, executed=executed)

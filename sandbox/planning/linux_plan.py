@@ -9,8 +9,8 @@ from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.errors import Refusal, RequestRefused
 from sandbox.planning.held_directories import hold
+from sandbox.planning.mark_tree import MarkTree
 from sandbox.planning.name_grants import GrantedNames
-from sandbox.planning.operation_tree import Tree
 from sandbox.planning.operations import Name, Names, Origin
 from sandbox.planning.plan import Plan
 from sandbox.planning.write_places import protected, write_places
@@ -54,7 +54,7 @@ def plan(request: Request, files: Files, *, temp: str | None = None, served: boo
         RequestRefused: with every reason found, in the order of the config.
     """
     config = request.config
-    tree = Tree(files)
+    tree = MarkTree(files)
     _hide(request, files, tree, temp)
     tree.way(config.project, _PROJECT)
     if temp is not None:
@@ -87,7 +87,7 @@ def plan(request: Request, files: Files, *, temp: str | None = None, served: boo
     )
 
 
-def _hide(request: Request, files: Files, tree: Tree, temp: str | None) -> None:
+def _hide(request: Request, files: Files, tree: MarkTree, temp: str | None) -> None:
     temp_root = request.facts.temp_root
     if request.config.hermetic:
         _only_what_starts(files, tree)
@@ -114,7 +114,7 @@ def _first_missing(path: str, files: Files) -> str:
     return next(one for one in reversed(above) if files.kind(one) is None)
 
 
-def _only_what_starts(files: Files, tree: Tree) -> None:
+def _only_what_starts(files: Files, tree: MarkTree) -> None:
     """Have the root show what a process needs to start, and nothing else of the host's."""
     tree.hide("/", "content", _HERMETIC, always=True)
     for path in ("/dev", "/proc"):
@@ -126,7 +126,7 @@ def _only_what_starts(files: Files, tree: Tree) -> None:
 
 
 def _write(
-    request: Request, files: Files, tree: Tree, grants: tuple[WriteGrant, ...], *, served: bool
+    request: Request, files: Files, tree: MarkTree, grants: tuple[WriteGrant, ...], *, served: bool
 ) -> ProtectedNames:
     """Grant every write grant, but for those another covers; the names that stay protected."""
     places = write_places(request, files, grants)
@@ -142,7 +142,7 @@ def _write(
     return executed
 
 
-def _serve(tree: Tree, places: Iterable[WritePlace]) -> list[Name | Names]:
+def _serve(tree: MarkTree, places: Iterable[WritePlace]) -> list[Name | Names]:
     """Grant names and patterns; the operation of each."""
     named: list[Name | Names] = []
     for place in places:
@@ -154,7 +154,7 @@ def _serve(tree: Tree, places: Iterable[WritePlace]) -> list[Name | Names]:
     return named
 
 
-def _bind(tree: Tree, places: Iterable[WritePlace], granted: GrantedNames) -> list[str]:
+def _bind(tree: MarkTree, places: Iterable[WritePlace], granted: GrantedNames) -> list[str]:
     """Grant directories and files, but for those inside granted names; the paths that were granted."""
     bound: list[str] = []
     for place in places:
@@ -169,7 +169,7 @@ def _bind(tree: Tree, places: Iterable[WritePlace], granted: GrantedNames) -> li
     return bound
 
 
-def _pin(files: Files, tree: Tree, over: list[str], kept: tuple[str, ...]) -> None:
+def _pin(files: Files, tree: MarkTree, over: list[str], kept: tuple[str, ...]) -> None:
     """Keep protected names as they are in places that are mounted writable."""
     for path in kept:
         # A link cannot be mounted over; the place it leads to can.
@@ -184,7 +184,7 @@ def _pin(files: Files, tree: Tree, over: list[str], kept: tuple[str, ...]) -> No
 class _Reads:
     """Read grants, one after the other, each put into the tree, the inert ones or the refusals."""
 
-    def __init__(self, request: Request, files: Files, tree: Tree) -> None:
+    def __init__(self, request: Request, files: Files, tree: MarkTree) -> None:
         self.inert: list[tuple[str, str]] = []
         self.refusals: list[Refusal] = []
         self._files = files

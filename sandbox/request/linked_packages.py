@@ -1,10 +1,12 @@
 """The directories a task may read since its packages are linked: `node_modules`, `.venv`, workspace members in them.
 
 Rule 1: no link opens the task's own project or what holds it, a repository's data or a cache or what holds one, or a
-credential store. An installed link must not hand back what no grant gives. Rule 2: a task with a cache gets, of the
-workspace, only directories of projects its key answers for. The others are withheld: a read there fails, is reported,
-and the report says how to have the key answer for it. Rule 3: a granted package's own `node_modules` is searched in the
-same way; a withheld package's is not.
+credential store. An installed link must not hand back what no grant gives.
+
+Rule 2: a task with a cache gets, of the workspace, only directories of projects its key answers for. The others are
+withheld: a read there fails, is reported, and the report says how to have the key answer for it.
+
+Rule 3: a granted package's own `node_modules` is searched in the same way; a withheld package's is not.
 """
 
 from __future__ import annotations

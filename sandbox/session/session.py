@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -19,12 +18,12 @@ from sandbox.contract.run_options import Running, RunOptions, Signalled
 from sandbox.machine.ask_facts import Snapshot, host_facts
 from sandbox.machine.learned import LearnedFacts
 from sandbox.planning import linux_plan
-from sandbox.proxy.io import library_path
 from sandbox.request import build, network_grants
 from sandbox.request.request import WorkspaceFacts
 from sandbox.request.task_outputs import Declared
 from sandbox.scratch import task_tmpdir
 from sandbox.session.server import Ready, Server
+from sandbox.session.start_supervisor import START_SECONDS, start_supervisor
 from sandbox.session.wrap import Wrapped
 from sandbox.terminal import restore_modes
 
@@ -43,13 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Ready", "RunOptions", "Server", "Session", "Wrapped", "plan", "probe"]
 
-_START_SECONDS = 30.0
 _END_SECONDS = 5.0
 _TRIAL_SECONDS = 60.0
-_BOOT = (
-    "import sys; sys.path.insert(0, {path!r}); sys.path.append({library!r});"
-    " from sandbox.linux.warden.supervisor import main; main({fd})"
-)
 
 
 def probe() -> HostReport:
@@ -128,7 +122,7 @@ class Session:
             channel.close()
         if supervisor is not None:
             try:
-                supervisor.wait(_START_SECONDS)
+                supervisor.wait(START_SECONDS)
             except subprocess.TimeoutExpired:
                 supervisor.kill()
                 supervisor.wait()
@@ -358,45 +352,12 @@ class Session:
         return LinuxRun(self, request, command, options, explained)
 
     def _start(self) -> socket.socket:
-        """Start the supervisor: an interpreter of its own that imports nothing but the engine."""
-        library = library_path.directory()
-        if not library:
-            raise NotStarted(
-                "the packages h11 and dnspython are missing, which every task's proxy needs",
-                hint="pip install h11 dnspython",
-            )
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        try:
-            with theirs:
-                supervisor = subprocess.Popen(
-                    (sys.executable, "-I", "-S", "-c", _BOOT.format(path=root, library=library, fd=theirs.fileno())),
-                    pass_fds=(theirs.fileno(),),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=None if os.environ.get("VXCONF_DEBUG") else subprocess.DEVNULL,
-                    # Signals of a terminal are for the executor, which decides which of them the command gets.
-                    start_new_session=True,
-                    env={"LC_ALL": "C.UTF-8", **({"VXCONF_DEBUG": "1"} if os.environ.get("VXCONF_DEBUG") else {})},
-                )
-        except OSError:
-            ours.close()
-            raise
-        ours.settimeout(_START_SECONDS)
-        try:
-            ready = ours.recv(16)
-        except OSError:
-            ready = b""
-        if ready != b"ready":
-            ours.close()
-            supervisor.kill()
-            supervisor.wait()
-            raise NotStarted("the session's supervisor did not start", hint="set VXCONF_DEBUG=1 for its own words")
-        ours.settimeout(None)
+        """Start the supervisor; its channel."""
+        supervisor, channel = start_supervisor()
         if self._requests is not None:
             self._requests.close()
-        self._supervisor, self._requests = supervisor, ours
-        return ours
+        self._supervisor, self._requests = supervisor, channel
+        return channel
 
     def enter(self, attempt: Signalled) -> None:
         """Have the session's signals reach an attempt."""

@@ -11,10 +11,16 @@ from sandbox.contract.errors import Refusal, RequestRefused
 
 
 def dump(kind: str, value: dict[str, Any]) -> str:
+    """One line of JSON, with sorted keys."""
     return json.dumps({"kind": kind, "version": VERSION, "value": value}, sort_keys=True, separators=(",", ":"))
 
 
 def load(text: str, kind: str) -> dict[str, Any]:
+    """The value in an envelope.
+
+    Raises:
+        RequestRefused: the text is no envelope of that kind and of this version.
+    """
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -30,5 +36,6 @@ def load(text: str, kind: str) -> dict[str, Any]:
 
 
 def malformed(field: str, message: str) -> RequestRefused:
+    """The refusal of a text that is not as this program writes it."""
     hint = "write it with sandbox.wire.portable, of the same version"
     return RequestRefused((Refusal(message, field=field, code=refusal_codes.MALFORMED, hint=hint),))

@@ -129,15 +129,21 @@ def _implied_paths(what: Explained) -> Iterator[JSON]:
         return
     yield from _around(request, what, told={operation.path for operation in operations})
     yield from (_withheld(package, what) for package in request.withheld)
-    known = {package.dir for package in request.withheld} | {wall.path for wall in request.walls}
-    beside = [path for path in request.reported if path not in known]
-    yield from (_implied(path, "a refused read in it is reported, as in the project", what) for path in beside)
+    yield from (
+        _implied(path, "a refused read in it is reported, as in the project", what) for path in _beside(request)
+    )
     if request.config.allow_write:
         yield _executed(what)
     item = _implied(what.temp, "the task's own temporary directory, its TMPDIR", what, note="made for each run, 0700")
     if what.linux:
         item["linux"] = [{"op": "Bind", "path": what.temp, "describe": f"bind directory {what.temp} writable"}]
     yield item
+
+
+def _beside(request: Request) -> list[str]:
+    """The directories outside the project whose denials are reported, but for those that are told of otherwise."""
+    known = {package.dir for package in request.withheld} | {wall.path for wall in request.walls}
+    return [path for path in request.reported if path not in known]
 
 
 def _around(request: Request, what: Explained, *, told: set[str]) -> Iterator[JSON]:
