@@ -205,7 +205,7 @@ class Dialler:
             raise self.refuse(host_patterns.spelled(named, port), f"{reason}: asked of {host} over TLS")
 
     def _guard(self, host: str, addresses: list[str], port: int) -> set[str]:
-        """Those of some addresses that may be dialled.
+        """The addresses among some that may be dialled.
 
         Raises:
             HostRefused: none may be.
