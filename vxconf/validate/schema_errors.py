@@ -218,11 +218,11 @@ class _Words:
             return " or ".join("true" if value is True else str(value) for value in node["enum"])
         match node.get("type"):
             case "array":
-                return ("a non-empty list of " if node.get("minItems") else "a list of ") + _plural(node["items"])
+                return ("a non-empty list of " if node.get("minItems") else "a list of ") + _plural(node.get("items", {}))
             case "integer":
-                return f"a whole number from {node['minimum']} to {node['maximum']}"
+                return f"a whole number from {node.get('minimum')} to {node.get('maximum')}"
             case "number":
-                return f"a number of seconds above {node['exclusiveMinimum']} and at most {node['maximum']:,}"
+                return f"a number of seconds above {node.get('exclusiveMinimum')} and at most {node.get('maximum', 0):,}"
             case "string":
                 return "a non-empty string" if "minLength" in node or "pattern" in node else "a string"
             case "boolean":
