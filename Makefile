@@ -3,11 +3,12 @@
 .POSIX:
 .NOTPARALLEL:
 .PHONY: help run test quick lint types contracts fresh unit kernel mac ordinary-user search bench soak docs clean
-.PHONY: test-tools forget-second-tries second-tries
+.PHONY: test-tools forget-second-tries second-tries lowest lock
 
 VENV = .venv
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.installed
+LOWEST = .venv-lowest
 # the tests that needed a second try, in every stage of `make test`
 SECOND_TRIES = $(VENV)/second-tries
 PYTEST = SOURCE_TREE_MUST_STAY_CLEAN=1 SECOND_TRIES=$(SECOND_TRIES) $(BIN)/python scripts/pytest-again
@@ -25,6 +26,7 @@ help:
 	@echo "make contracts      which module may import which"
 	@echo "make fresh          generated files match what they are generated from"
 	@echo "make unit           tests that need no sandbox"
+	@echo "make lowest         the fast ones of them with the lowest versions pyproject.toml allows"
 	@echo "make kernel         tests in real sandboxes"
 	@echo "make mac            (on a Mac) tests of profiles in the system's own hands"
 	@echo "make ordinary-user  (as root) the same twice without privileges: with a /dev/fuse, and without"
@@ -32,15 +34,32 @@ help:
 	@echo "make bench          prints ratios, asserts nothing"
 	@echo "make soak           thousands of runs, then every part killed at random moments"
 	@echo "make docs           generate docs and validators from the schema"
+	@echo "make lock           lock the newest versions pyproject.toml allows in requirements/"
 	@echo "make clean          remove the virtual environment and caches"
 
-$(INSTALLED): pyproject.toml
-	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { \
-		python=$$(scripts/pick-python) && rm -rf $(VENV) && \
-		echo "making $(VENV) with $$python" && "$$python" -m venv $(VENV); }
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+# packages come by the hashes of requirements/, from whichever index pip is set up with
+LOCKED = -m pip --disable-pip-version-check install --quiet --require-hashes --requirement
+# the build backend is among them, so this asks no index
+EDITABLE = -m pip --disable-pip-version-check install --quiet --no-index --no-deps --no-build-isolation --editable .
+
+# made anew when a lock changes: what it no longer names is gone
+$(VENV)/.locked: requirements/dev.txt
+	python=$$(scripts/pick-python) && rm -rf $(VENV) && \
+		echo "making $(VENV) with $$python" && "$$python" -m venv $(VENV)
+	$(BIN)/python $(LOCKED) requirements/dev.txt
+	touch $(VENV)/.locked
+
+$(INSTALLED): $(VENV)/.locked pyproject.toml
+	$(BIN)/python $(EDITABLE)
 	touch $(INSTALLED)
+
+# the oldest Python as well, where there is one
+$(LOWEST)/.installed: requirements/lowest.txt pyproject.toml
+	python=$$(PYTHON="$$PYTHON python3.11" scripts/pick-python) && rm -rf $(LOWEST) && \
+		echo "making $(LOWEST) with $$python" && "$$python" -m venv $(LOWEST)
+	$(LOWEST)/bin/python $(LOCKED) requirements/lowest.txt
+	$(LOWEST)/bin/python $(EDITABLE)
+	touch $(LOWEST)/.installed
 
 run: $(INSTALLED)
 	scripts/system-packages bwrap
@@ -76,16 +95,24 @@ contracts: $(INSTALLED)
 
 fresh: $(INSTALLED)
 	$(BIN)/python scripts/generate --check
+	$(BIN)/python scripts/lock --check
 
 soak: test-tools
 	$(BIN)/python tests/soak/run.py
 	$(BIN)/python tests/soak/crashes.py
+
+lock: $(INSTALLED)
+	$(BIN)/python $(LOCKED) requirements/uv.txt
+	$(BIN)/python scripts/lock
 
 docs: $(INSTALLED)
 	$(BIN)/python scripts/generate
 
 unit: $(INSTALLED)
 	$(PYTEST) $(BUSY) -m "not kernel" tests
+
+lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/python -m pytest $(BUSY) -m "not kernel and not slow and not registry" tests/unit tests/property
 
 kernel: test-tools
 	$(PYTEST) $(WAITING) -m kernel tests
@@ -109,4 +136,4 @@ bench: test-tools
 	$(BIN)/python tests/bench/together.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist *.egg-info

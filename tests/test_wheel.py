@@ -10,12 +10,15 @@ import sysconfig
 import tomllib
 import venv
 import zipfile
+from email.parser import Parser
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-VERSION = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+VERSION = PROJECT["version"]
 
 _BUILD = "import sys, hatchling.build as build; print(build.build_wheel(sys.argv[1]))"
 
@@ -81,6 +84,13 @@ def test_the_wheel_holds_both_packages_typed_with_the_schemas_and_nothing_else(w
     tops = {name.split("/")[0] for name in names}
     assert tops == {"vxconf", "sandbox", f"vxconf-{VERSION}.dist-info"}
     assert not [name for name in names if "__pycache__" in name]
+
+
+def test_the_wheel_asks_for_ranges_and_not_for_the_versions_that_are_locked_here(wheel: Path) -> None:
+    metadata = zipfile.ZipFile(wheel).read(f"vxconf-{VERSION}.dist-info/METADATA").decode()
+    asked = {Requirement(one) for one in Parser().parsestr(metadata).get_all("Requires-Dist", [])}
+    assert asked == {Requirement(one) for one in PROJECT["dependencies"]}
+    assert {clause.operator for one in asked for clause in one.specifier} == {">="}
 
 
 def test_the_console_script_says_its_version(installed: Path) -> None:

@@ -218,11 +218,13 @@ class _Words:
             return " or ".join("true" if value is True else str(value) for value in node["enum"])
         match node.get("type"):
             case "array":
-                return ("a non-empty list of " if node.get("minItems") else "a list of ") + _plural(node.get("items", {}))
+                kind = "a non-empty list of" if node.get("minItems") else "a list of"
+                return f"{kind} {_plural(node.get('items', {}))}"
             case "integer":
                 return f"a whole number from {node.get('minimum')} to {node.get('maximum')}"
             case "number":
-                return f"a number of seconds above {node.get('exclusiveMinimum')} and at most {node.get('maximum', 0):,}"
+                above, most = node.get("exclusiveMinimum"), node.get("maximum", 0)
+                return f"a number of seconds above {above} and at most {most:,}"
             case "string":
                 return "a non-empty string" if "minLength" in node or "pattern" in node else "a string"
             case "boolean":
