@@ -1,0 +1,103 @@
+"""A task's process 1 and its command, signalled, timed out and ended: real children stand in for both."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sandbox.linux.warden.task_processes import NotStartedYet, TaskProcesses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="a process is held by a pidfd, as Linux has them")
+_STUBBORN = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
+)
+
+
+@pytest.fixture
+def command() -> Iterator[subprocess.Popen[bytes]]:
+    """A process group of its own that SIGTERM does not end."""
+    child = subprocess.Popen((sys.executable, "-c", _STUBBORN), stdout=subprocess.PIPE, start_new_session=True)
+    with child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"up\n"
+        yield child
+        child.kill()
+
+
+def _held(timeout: float | None = None, *, first: int = 0, grace: float = 0.05) -> TaskProcesses:
+    return TaskProcesses(first, timeout=timeout, grace=grace)
+
+
+def test_there_is_nothing_to_kill_before_process_1_is_known() -> None:
+    held = _held()
+    for act in (held.kill, held.expire, lambda: held.signal(signal.SIGTERM)):
+        with pytest.raises(NotStartedYet):
+            act()
+    held.end_first()
+    held.signal(signal.SIGWINCH)
+    assert not held.killed
+
+
+def test_a_sandbox_has_a_time_to_stand_in_and_a_command_its_own(command: subprocess.Popen[bytes]) -> None:
+    held = _held(first=os.getpid())
+    left = held.seconds_left()
+    assert left is not None
+    assert left > 1
+    held.forked(command.pid)
+    held.begin()
+    assert held.seconds_left() is None
+    assert not held.overdue
+
+
+def test_a_command_that_takes_too_long_is_asked_to_end_and_then_killed(command: subprocess.Popen[bytes]) -> None:
+    held = _held(timeout=0.01)
+    held.forked(command.pid)
+    held.begin()
+    _wait_until_overdue(held)
+    held.expire()
+    assert (held.timed_out, held.killed, command.poll()) == (True, False, None)
+    _wait_until_overdue(held)
+    held.expire()
+    assert (held.timed_out, held.killed) == (True, True)
+    assert command.wait(10) == -signal.SIGKILL
+
+
+def test_a_signal_reaches_the_command_until_its_end_was_told(command: subprocess.Popen[bytes]) -> None:
+    held = _held()
+    held.forked(command.pid)
+    held.begin()
+    held.ended = True
+    held.signal(signal.SIGUSR1)
+    assert command.poll() is None
+    held.ended = False
+    held.signal(signal.SIGUSR1)
+    assert command.wait(10) == -signal.SIGUSR1
+    # a group that is gone is nobody's error
+    held.signal(signal.SIGUSR1)
+
+
+def test_a_number_that_may_be_anothers_is_never_killed(command: subprocess.Popen[bytes]) -> None:
+    held = _held(first=command.pid)
+    held.gone = True
+    held.end_first()
+    held.kill()
+    assert (held.killed, command.poll()) == (False, None)
+    held.gone = False
+    held.kill()
+    assert command.wait(10) == -signal.SIGKILL
+
+
+def _wait_until_overdue(held: TaskProcesses) -> None:
+    end = time.monotonic() + 10
+    while not held.overdue:
+        assert time.monotonic() < end
+        time.sleep(0.005)
