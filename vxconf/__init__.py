@@ -1,6 +1,6 @@
 """The config service: task files in, frozen sandbox configs out.
 
-`load` gives the workspace a path belongs to; everything else is reached from there.
+`load` gives the workspace that a path belongs to. The workspace gives its projects, and these give their tasks.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Loads a public name from its room on first use, so that a room costs only who enters it."""
+    """Loads a public name from its module on first use: a program loads only the modules it needs."""
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The console script: the fast path, else typer; and the guard that lets no traceback reach a user."""
+"""The console script: a plain `check` is parsed without typer, and no traceback ever reaches a user."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Never
 
-# of a closed stream nobody reads
-sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  for as long as the process lives
+# a stream that the caller closed is None here, and printing to it would raise
+sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  open until the process ends
 sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  the same
-# what cannot be encoded is escaped rather than raised: names are bytes, and any can be printed
+# file names are bytes and can be printed, so characters that cannot be encoded are escaped
 for _stream in (sys.stdout, sys.stderr):
     _reconfigure = getattr(_stream, "reconfigure", None)
     if _reconfigure is not None:
@@ -20,10 +20,10 @@ for _stream in (sys.stdout, sys.stderr):
 
 
 def main(words: list[str] | None = None) -> int:
-    """Carries out a command line; its exit status.
+    """Carries out a command line and returns its exit status; raises nothing.
 
     Args:
-        words: without the program's name; `sys.argv` when `None`.
+        words: the words behind the program's name; by default those of `sys.argv`.
     """
     words = sys.argv[1:] if words is None else words
     try:
@@ -31,30 +31,31 @@ def main(words: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # whoever read us has gone
+        # the reader of a pipe is gone: 128 + SIGPIPE
         from vxconf.cli.console import discard_output
 
         discard_output()
         return 141
-    except Exception as fault:  # noqa: BLE001  the one guard: whatever was not foreseen is told in one line
+    except Exception as fault:  # noqa: BLE001  this guard prints every unforeseen fault in one line
         return _unforeseen(fault, words)
 
 
 def program() -> Never:
-    """Carries out the command line of this process, and ends it."""
+    """Carries out the command line of this process and ends the process."""
     status = main()
     if "vxconf.cli.app" not in sys.modules:
-        # a plain check leaves nothing behind: taking all its modules apart again would be a tenth of it
+        # a plain check leaves no thread, child or file behind, and freeing its modules takes a tenth of its time
         try:
             sys.stdout.flush()
             sys.stderr.flush()
         except (OSError, ValueError):
-            pass  # what could not be written the status has told
+            pass  # the exit status tells of a failed write
         os._exit(status)
     sys.exit(status)
 
 
 def _carry_out(words: list[str]) -> int:
+    # the guard in `main` covers these imports too: an interrupt may come while they load
     from vxconf.cli.arguments import check_arguments
     from vxconf.cli.console import USAGE, Unwritten, UsageError, discard_output, err, flush
     from vxconf.cli.dispatch import dispatch

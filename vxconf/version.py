@@ -1,4 +1,4 @@
-"""The version of both packages; `pyproject.toml` says the same, which a test holds."""
+"""The version of both packages; a test holds that `pyproject.toml` has the same."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The command line: one table of arguments, one file for each command."""
+"""The command line: one table of arguments, and one file for each command."""

@@ -1,4 +1,4 @@
-"""Typer's commands, built from the table in `vxconf.cli.arguments`."""
+"""The typer application, built from the table in `vxconf.cli.arguments`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def carry_out(words: list[str]) -> int:
-    """Lets typer read a command line, and carries it out; the exit status."""
+    """Parses a command line with typer, carries it out, and returns the exit status."""
     own, passed_on = _split(words)
     try:
         status = build(passed_on)(args=own, prog_name="vxconf", standalone_mode=True)
@@ -27,7 +27,7 @@ def carry_out(words: list[str]) -> int:
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """What is the program's own, and what comes after `--` for the command it runs: typer would mix the two."""
+    """The words of vxconf itself, and the words behind `--` for the task's command, which typer would mix up."""
     place = 0
     while words[place : place + 1] == [DIRECTORY.name]:
         place += 2
@@ -39,7 +39,11 @@ def _split(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def build(passed_on: list[str] | None = None) -> typer.Typer:
-    """The application; `passed_on` is what comes after `--` of a command that passes it on."""
+    """The application.
+
+    Args:
+        passed_on: the words behind `--`, for the command that passes them on.
+    """
     app = typer.Typer(
         help="Declare what each task of a monorepo may touch, and run it walled in.",
         no_args_is_help=True,
@@ -100,7 +104,7 @@ def _option(option: Option) -> tuple[Any, Any]:
 
 
 def _annotate(function: Callable[..., None], parameters: dict[str, tuple[Any, Any]]) -> None:
-    """Gives a function the signature typer reads."""
+    """Gives a function the signature that typer reads."""
     function.__annotations__ = {name: annotation for name, (annotation, _) in parameters.items()}
     function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [

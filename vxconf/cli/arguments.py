@@ -1,20 +1,27 @@
-"""The one definition of the command line: what each command takes, its defaults and its help.
+"""The table of the command line: the arguments of each command, with defaults and help.
 
-The fast path parses from this table and typer's commands are built from it, so that they cannot differ.
+A plain `check` is parsed by this table alone, and typer's commands are built from it, so the two cannot differ.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Option(NamedTuple):
     """One option.
 
     Attributes:
-        name: with its dashes.
-        value: what its value is called in the help; empty for a flag.
-        choices: the values it takes, any when empty.
+        name: the name with its dashes.
+        help: the sentence in the help.
+        value: the name of the value in the help; empty for a flag.
+        choices: the values the option takes; any when empty.
+        default: the value without the option; an empty string for none.
+        number: whether the value is a number.
+        own_key: the key in `Arguments`, where it differs from the name.
     """
 
     name: str
@@ -27,12 +34,19 @@ class Option(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Its name in `Arguments`."""
+        """The option's key in `Arguments`."""
         return self.own_key or self.name.lstrip("-").replace("-", "_")
 
 
 class Positional(NamedTuple):
-    """The arguments without a dash."""
+    """The arguments without a dash.
+
+    Attributes:
+        name: the name in the help.
+        help: the sentence in the help.
+        many: whether there may be several.
+        required: whether there has to be one.
+    """
 
     name: str
     help: str
@@ -41,15 +55,19 @@ class Positional(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Its name in `Arguments`."""
+        """The key in `Arguments`."""
         return self.name.lower()
 
 
 class Command(NamedTuple):
-    """One subcommand.
+    """One command.
 
     Attributes:
-        passes_on: whether what comes after `--` is not its own but for what it runs; `args` in `Arguments`.
+        name: the command's name.
+        help: the sentence in the help.
+        positionals: the arguments without a dash.
+        options: the options, without `-C`, which every command has.
+        passes_on: whether the words behind `--` belong to the task's command; they are `args` in `Arguments`.
     """
 
     name: str
@@ -59,7 +77,7 @@ class Command(NamedTuple):
     passes_on: bool = False
 
 
-#: What a command was given, by key: strings, booleans, numbers, lists for `many`; `None` where nothing was.
+#: The given arguments by key: strings, booleans, numbers, lists for `many`; `None` for an argument not given.
 Arguments = dict[str, "str | bool | float | list[str] | None"]
 
 
@@ -135,21 +153,23 @@ COMMANDS: tuple[Command, ...] = (
 
 
 def command(name: str) -> Command | None:
-    """The command of that name."""
+    """The command of that name, `None` when there is none."""
     return next((one for one in COMMANDS if one.name == name), None)
 
 
 def parse(one: Command, words: list[str]) -> Arguments | None:
-    """A command's arguments out of plain, complete spellings; `None` for anything that is not.
+    """The arguments of a command from plain, complete spellings; `None` when typer has to look.
 
-    What it returns `None` for is typer's to judge: help, abbreviations, mistakes.
+    Typer has to look at help, abbreviations and mistakes.
+
+    Args:
+        one: a command whose only positional takes many arguments.
+        words: the words behind the command's name.
     """
     found: Arguments = {option.key: (option.default or None) if option.value else False for option in one.options}
     found[DIRECTORY.key] = None
     options = {option.name: option for option in (*one.options, DIRECTORY)}
-    many = next((positional for positional in one.positionals if positional.many), None)
-    if many is None or len(one.positionals) != 1:
-        return None
+    (positional,) = one.positionals
     rest: list[str] = []
     waiting = iter(words)
     for word in waiting:
@@ -158,24 +178,31 @@ def parse(one: Command, words: list[str]) -> Arguments | None:
         elif not word.startswith("-") or word == "-":
             rest.append(word)
         else:
-            name, mark, value = word.partition("=") if word.startswith("--") else (word, "", "")
-            option = options.get(name)
-            if option is None or (mark and not option.value):
+            given = _given(word, waiting, options)
+            if given is None:
                 return None
-            if not option.value:
-                found[option.key] = True
-                continue
-            if not mark:
-                value = next(waiting, "")
-            if not value or (option.choices and value not in option.choices):
-                return None
-            found[option.key] = value
-    found[many.key] = rest
+            found |= given
+    found[positional.key] = rest
     return found
 
 
+def _given(word: str, waiting: Iterator[str], options: dict[str, Option]) -> Arguments | None:
+    """The argument of an option that begins with a word; `None` for one that is not plain."""
+    name, mark, value = word.partition("=") if word.startswith("--") else (word, "", "")
+    option = options.get(name)
+    if option is None:
+        return None
+    if not option.value:
+        return {option.key: True} if not mark else None
+    if not mark:
+        value = next(waiting, "")
+    if not value or (option.choices and value not in option.choices):
+        return None
+    return {option.key: value}
+
+
 def check_arguments(words: list[str]) -> Arguments | None:
-    """The arguments of a plain `check`, `None` when typer has to look.
+    """The arguments of a plain `check`; `None` for any other command line, which typer has to look at.
 
     Args:
         words: the command line without the program's name.

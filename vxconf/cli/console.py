@@ -1,4 +1,4 @@
-"""EFFECT: what commands write to a terminal or a pipe, and the exit statuses they end with."""
+"""EFFECT: the output of the commands to a terminal or a pipe, and their exit statuses."""
 
 from __future__ import annotations
 
@@ -14,18 +14,23 @@ OK, FOUND, USAGE, NOT_RUN = 0, 1, 2, 125
 
 
 class UsageError(Exception):
-    """Wrong usage: one line, status 2."""
+    """A command line that is wrong: the message is one line, the exit status 2."""
 
 
 class Unwritten(Exception):
-    """Data that could not be put where it was to go, a full disk for one."""
+    """Data that could not be written, for example to a full disk."""
 
     def __init__(self, fault: OSError) -> None:
         super().__init__(f"standard output cannot be written: {(fault.strerror or str(fault)).lower()}")
 
 
 def out(text: str) -> None:
-    """Data."""
+    """Writes data to standard output.
+
+    Raises:
+        Unwritten: the data cannot be written.
+        BrokenPipeError: the reader of the pipe is gone.
+    """
     try:
         sys.stdout.write(text)
     except BrokenPipeError:
@@ -35,7 +40,7 @@ def out(text: str) -> None:
 
 
 def flush() -> None:
-    """Sees all data off."""
+    """Writes out all data that is still buffered; raises as `out`."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -45,12 +50,12 @@ def flush() -> None:
 
 
 def discard_output() -> None:
-    """Lets nobody try again to write what could not be written, the interpreter at its end for one."""
+    """Points standard output to nowhere, so that the interpreter does not try at its end to write the buffer again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def err(text: str) -> None:
-    """Everything else; where nobody can be told, nobody is."""
+    """Writes to standard error, where everything but data goes; text that cannot be written is dropped."""
     try:
         sys.stderr.write(text)
     except BrokenPipeError:

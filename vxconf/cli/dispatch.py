@@ -1,4 +1,4 @@
-"""EFFECT: carries out one command of the table, in the directory its `-C` names."""
+"""EFFECT: carries out one command of the table, in the directory that `-C` names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 
 
 def dispatch(name: str, arguments: Arguments) -> int:
-    """Carries out a command; its exit status."""
+    """Carries out a command and returns its exit status.
+
+    Args:
+        name: the command's name.
+        arguments: the command's arguments; `C` has the directories to go to, in order.
+
+    Raises:
+        UsageError: a directory cannot be entered, or the command line is wrong.
+    """
     directories = arguments.get("C")
     for directory in directories if isinstance(directories, list) else ():
         try:

@@ -1,4 +1,4 @@
-"""What the commands about one task share."""
+"""The look-up of the task a user named, and the text of its diagnostics."""
 
 from __future__ import annotations
 
@@ -29,15 +29,19 @@ def workspace_here() -> Workspace:
 
 
 def find_task(reference: str) -> Task:
-    """The task a user named, of the workspace here; see `task_of`."""
+    """The task of the workspace here that a user named; see `task_in`."""
     return task_in(workspace_here(), reference)
 
 
 def task_in(workspace: Workspace, reference: str) -> Task:
-    """The task a user named.
+    """The task of a workspace that a user named.
+
+    Args:
+        workspace: the workspace.
+        reference: the task's reference, such as `apps/shop#build`.
 
     Raises:
-        UsageError: there is none; with the nearest names.
+        UsageError: there is no such task; the message has the nearest names.
     """
     try:
         return workspace.possible_task(reference)
@@ -48,7 +52,7 @@ def task_in(workspace: Workspace, reference: str) -> Task:
 
 
 def task_diagnostics_text(diagnostics: Iterable[Diagnostic], task: Task, *, colour: bool) -> str:
-    """Diagnostics of a task as text, with the lines they are about."""
+    """Diagnostics of a task as text, with the source lines they are about."""
     loaded, workspace = task.project.loaded, task.project.workspace
     found = tuple(diagnostics)
     sources = {loaded.file: loaded.text} if loaded is not None else {}

@@ -1,4 +1,4 @@
-"""Signals to this process become signals to what it runs."""
+"""EFFECT: forwards signals of this process to the command it runs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ if TYPE_CHECKING:
 
 
 class SignalForwarder:
-    """Signals to us are signals to the command; a second interrupt ends it at once.
+    """A context in which signals to this process are sent on to a command; a second interrupt kills the command.
 
     Attributes:
-        first: the first that came, 0 while none has.
+        first: the number of the first signal, 0 while none has come.
     """
 
     _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def __init__(self, send: Callable[[int], None], also: Iterable[int] = ()) -> None:
-        """`send` passes one on; `also` are numbers besides those that end programs."""
+        """Takes the function that sends a signal on.
+
+        Args:
+            send: sends a signal to the command.
+            also: signals to forward besides SIGINT, SIGTERM and SIGHUP.
+        """
         self._numbers = (*self._NUMBERS, *also)
         self._send = send
         self._before: dict[int, Any] = {}
@@ -27,15 +32,15 @@ class SignalForwarder:
         self.first = 0
 
     def __enter__(self) -> Self:
-        """From here on."""
+        """Begins to forward signals."""
         for number in self._numbers:
-            # what the caller ignores, as nohup does, stays ignored
+            # a signal that the caller ignores, as nohup does, stays ignored
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._take)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """As before."""
+        """Restores the handlers that were there before."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
 

@@ -1,7 +1,7 @@
-"""EFFECT: one list of jobs, done by as many processes as there are processors; the results as one would give them.
+"""EFFECT: does a list of jobs in as many processes as there are processors.
 
-The others are forks: they know what this process knows, and send what they find as plain values. What one of them
-does not send, because it was killed or the machine is full, is done here: no job is ever left out.
+The processes are forks of this one and know everything it knows; they send back plain values. A job whose result does
+not arrive, because its fork was killed or there is no memory, is done by this process: no job is ever left out.
 """
 
 from __future__ import annotations
@@ -18,47 +18,56 @@ if TYPE_CHECKING:
     Job = TypeVar("Job")
     Found = TypeVar("Found")
 
-#: Jobs that are worth the start of a process.
+#: The least jobs for which a fork pays.
 EACH = 48
-#: Processes, however many processors there are: what is common to all jobs is not done faster by more.
+#: The most processes, however many processors there are: work that all jobs share is not done faster by more.
 MOST = 16
 
 
 def map_in_processes(jobs: Sequence[Job], work: Callable[[Job], Found], *, processes: int | None = None) -> list[Found]:
-    """What `work` finds for each job, in their order.
+    """The results of `work` for each job, in the order of the jobs.
 
     Args:
-        jobs: any values; they stay in their process or its forks.
-        work: gives what `marshal` takes: tuples, lists, strings, numbers, `None`.
-        processes: this one and its forks; as many as pay when `None`.
+        jobs: any values; they are not sent anywhere.
+        work: gives a value that `marshal` takes: tuples, lists, strings, numbers, `None`.
+        processes: how many processes work, this one included; by default as many as pay.
     """
-    # the first one loads what all of them need, once
+    # the first job is done before any fork: it loads the modules that all jobs need
     found = [work(job) for job in jobs[:1]]
     rest = range(len(found), len(jobs))
     count = min(len(rest), _worthwhile(len(rest)) if processes is None else processes)
     if count < 2:  # noqa: PLR2004  this process alone
         return found + [work(jobs[index]) for index in rest]
-    # neighbours are alike: dealt out in turn, the shares take equally long
+    # neighbouring jobs are alike, so the shares are dealt out in turn and take equally long
     shares = [rest[turn::count] for turn in range(count)]
-    results: dict[int, Found] = dict(enumerate(found))
-    forks: list[tuple[range, _Fork]] = []
-    # a collection writes to every object it looks at, and each page that a fork shares would be copied for it
+    # the garbage collector writes to every object it looks at, which would copy each page that a fork shares
+    collecting = gc.isenabled()
     gc.freeze()
     gc.disable()
+    try:
+        results = dict(enumerate(found)) | _results(jobs, work, shares)
+    finally:
+        gc.unfreeze()
+        if collecting:
+            gc.enable()
+    return [results[index] if index in results else work(job) for index, job in enumerate(jobs)]
+
+
+def _results(jobs: Sequence[Job], work: Callable[[Job], Found], shares: list[range]) -> dict[int, Found]:
+    """The results by the index of their job; this process does the first share, a fork each of the others."""
+    forks: list[tuple[range, _Fork]] = []
     try:
         for share in shares[1:]:
             fork = _Fork.begin([jobs[index] for index in share], work)
             if fork is not None:
                 forks.append((share, fork))
-        results |= {index: work(jobs[index]) for index in shares[0]}
+        results = {index: work(jobs[index]) for index in shares[0]}
         for share, fork in forks:
             results |= zip(share, fork.finish(len(share)), strict=False)
+        return results
     finally:
         for _, fork in forks:
             fork.end()
-        gc.enable()
-        gc.unfreeze()
-    return [results[index] if index in results else work(job) for index, job in enumerate(jobs)]
 
 
 def _worthwhile(jobs: int) -> int:
@@ -68,7 +77,7 @@ def _worthwhile(jobs: int) -> int:
 
 
 class _Fork:
-    """A process that does some of the jobs, and the pipe it sends what it found through."""
+    """A fork that does some of the jobs, and the pipe through which it sends the results."""
 
     def __init__(self, pid: int, pipe: int) -> None:
         self._pid, self._pipe = pid, pipe
@@ -76,7 +85,7 @@ class _Fork:
 
     @classmethod
     def begin(cls, jobs: Sequence[Job], work: Callable[[Job], object]) -> _Fork | None:
-        """One that is at work; `None` where there can be no other process."""
+        """A fork that is at work; `None` where the system gives no further process or pipe."""
         try:
             receiving, sending = os.pipe()
         except OSError:
@@ -93,34 +102,34 @@ class _Fork:
         return cls(pid, receiving)
 
     def finish(self, expected: int) -> list[Any]:
-        """What it found for that many jobs, nothing unless it is all there."""
+        """The results of a number of jobs; none unless all have arrived."""
         chunks: list[bytes] = []
         while chunk := os.read(self._pipe, 1 << 20):
             chunks.append(chunk)
         self._at_work = False
         try:
-            sent = marshal.loads(b"".join(chunks))  # noqa: S302  our own fork's, through a pipe of ours
+            sent = marshal.loads(b"".join(chunks))  # noqa: S302  the bytes come from a fork of this process
         except (EOFError, ValueError, TypeError):
             return []
         return sent if isinstance(sent, list) and len(sent) == expected else []
 
     def end(self) -> None:
-        """Sees to it that nothing of it is left."""
+        """Closes the pipe, and ends the fork where it is still at work."""
         os.close(self._pipe)
         try:
             if self._at_work:
                 os.kill(self._pid, 9)
             os.waitpid(self._pid, 0)
         except (ProcessLookupError, ChildProcessError):
-            pass  # whoever started this process has it not wait for its children
+            pass  # the caller of this process ignores SIGCHLD, and children are not waited for
 
 
 def _work(jobs: Sequence[Job], work: Callable[[Job], object], sending: int) -> None:
-    """The whole life of a fork."""
+    """Does the jobs of a fork, sends the results, and ends the process."""
     try:
         left = memoryview(marshal.dumps([work(job) for job in jobs]))
         while left:
             left = left[os.write(sending, left) :]
     finally:
-        # whatever happened: it must not go on as if it were the process it was forked from
+        # the fork must never go on as if it were the process it was forked from
         os._exit(0)

@@ -83,9 +83,7 @@ def _value(spelled: str) -> object:
     """The value of a line, `None` when it is not plain."""
     first, last = spelled[0], spelled[-1]
     if first in "\"'":
-        inside = spelled[1:-1]
-        whole = len(spelled) > 1 and last == first and first not in inside
-        return inside if whole and (first == "'" or "\\" not in inside) else None
+        return _string(spelled)
     if first == "[":
         return _strings(spelled[1:-1]) if last == "]" else None
     if spelled in {"true", "false"}:
@@ -93,6 +91,14 @@ def _value(spelled: str) -> object:
     if spelled.isascii() and spelled.isdigit() and len(spelled) <= _MOST_DIGITS and (first != "0" or spelled == "0"):
         return int(spelled)
     return {} if spelled == "{}" else None
+
+
+def _string(spelled: str) -> str | None:
+    """The string in one pair of quotes, `None` when it is not plain."""
+    quote, inside = spelled[0], spelled[1:-1]
+    if len(spelled) < 2 or spelled[-1] != quote or quote in inside:  # noqa: PLR2004  two quotes
+        return None
+    return inside if quote == "'" or "\\" not in inside else None
 
 
 def _list(lines: Iterator[str]) -> list[str] | None:

@@ -1,1 +1,1 @@
-"""What a block becomes on each platform, and why a path or a host is reached. Pure."""
+"""Explanations of a block: its grants on each platform, and the reason why a path or a host is reached. Pure."""

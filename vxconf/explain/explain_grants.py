@@ -1,6 +1,6 @@
-"""What a task's block becomes: each grant in file order, what was implied, and the answer for one path.
+"""The explanation of a block: each grant in file order with its operations, and the items that are implied.
 
-The same operations the run carries out are what is told here; nothing is worked out twice.
+The operations are those of the plan that a run carries out.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 _NO_EFFECT = "does nothing on Linux"
 
-#: Fields that only macOS has.
+#: The fields that only macOS has.
 _MACOS_ONLY = frozenset({"systemInfo", "machLookup", "weakerNetworkIsolation"})
 
-#: What a flag that is enforced does.
+#: The effect of each flag.
 _FLAGS = {
     "weakerWhenNested": "where parts of /proc are hidden the task is run all the same, and sees this /proc, read-only: "
     "names, command lines, mounts and network tables of processes outside; elsewhere the sandbox is a full one",
@@ -50,12 +50,16 @@ JSON = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """What is needed to explain a block.
+    """A block to explain.
 
     Attributes:
+        block: the block as the file says it.
+        judged: the block, judged for Linux.
+        document: the file that holds the block.
+        files: the file system.
         linux: whether Linux was asked about.
-        mac: what is told of macOS; `None` where that was not asked about.
-        listed: the hosts all tasks of the workspace list; needed for `network = true` alone.
+        mac: the block judged for macOS; `None` where macOS was not asked about.
+        listed: the hosts that the tasks of the workspace list; used for `network = true` alone.
     """
 
     block: SandboxModel
@@ -68,23 +72,23 @@ class Explained:
 
     @property
     def network(self) -> explain_network.ExplainedNetwork:
-        """The part that is about hosts, ports and sockets."""
+        """The part of the block about hosts, ports and sockets."""
         bare, resolution = self.judged.bare, self.judged.resolution
         config = bare.config if bare is not None else resolution.config
         return explain_network.ExplainedNetwork(config=config, resolution=resolution, listed=self.listed)
 
     @property
     def temp(self) -> str:
-        """How the task's own temporary directory is told of, which each run makes anew."""
+        """The path that stands for the task's temporary directory, which each run makes anew."""
         return paths.join(self.judged.where.facts.temp_root, "…")
 
     def first_name(self, field: str) -> str:
-        """The name in the whole config of a field of what was left of it."""
+        """The name in the whole config of a field of the config without the refused entries."""
         return self.judged.origins.get(field, field)
 
 
 def grants(what: Explained) -> list[JSON]:
-    """Every entry of the block in file order, each with what becomes of it."""
+    """The JSON items of the block's entries, in file order."""
     found = [(locate(what.document, entry.path), field, entry) for field, entry in _entries(what.block)]
     found.sort(key=lambda item: (item[0].line, item[0].column))
     return [
@@ -104,7 +108,7 @@ def grants(what: Explained) -> list[JSON]:
 
 
 def implied(what: Explained) -> list[JSON]:
-    """What no entry says and holds all the same, each with its reason."""
+    """The JSON items that hold without an entry, each with its reason."""
     items = list(_implied_paths(what))
     if what.linux:
         for value, reason, note, operations in explain_network.implied(what.network, what.temp):
@@ -121,17 +125,20 @@ def implied(what: Explained) -> list[JSON]:
 
 
 def _implied_paths(what: Explained) -> Iterator[JSON]:
+    """The implied items about paths: operations without an entry, walls, packages, the temporary directory."""
+    planned: set[str] = set()
     plan = what.judged.plan if what.linux else None
-    operations = [one for one in plan.operations if not one.origin.field] if plan is not None else []
-    yield from (_implied(operation.path, operation.origin.reason, what, operation) for operation in operations)
+    for operation in plan.operations if plan is not None else ():
+        if not operation.origin.field:
+            planned.add(operation.path)
+            yield _implied(operation.path, operation.origin.reason, what, operation)
     request = what.judged.request
     if request is None:
         return
-    yield from _around(request, what, told={operation.path for operation in operations})
+    yield from (_implied(read.path, read.reason, what) for read in request.reads if read.path not in planned)
+    yield from _walls(what, request, planned)
     yield from (_withheld(package, what) for package in request.withheld)
-    yield from (
-        _implied(path, "a refused read in it is reported, as in the project", what) for path in _beside(request)
-    )
+    yield from _reported(what, request)
     if request.config.allow_write:
         yield _executed(what)
     item = _implied(what.temp, "the task's own temporary directory, its TMPDIR", what, note="made for each run, 0700")
@@ -140,17 +147,16 @@ def _implied_paths(what: Explained) -> Iterator[JSON]:
     yield item
 
 
-def _beside(request: Request) -> list[str]:
-    """The directories outside the project whose denials are reported, but for those that are told of otherwise."""
+def _reported(what: Explained, request: Request) -> Iterator[JSON]:
     known = {package.dir for package in request.withheld} | {wall.path for wall in request.walls}
-    return [path for path in request.reported if path not in known]
+    for path in request.reported:
+        if path not in known:
+            yield _implied(path, "a refused read in it is reported, as in the project", what)
 
 
-def _around(request: Request, what: Explained, *, told: set[str]) -> Iterator[JSON]:
-    """The implied reads and the walls, but for those that an operation told of."""
-    yield from (_implied(read.path, read.reason, what) for read in request.reads if read.path not in told)
+def _walls(what: Explained, request: Request, planned: set[str]) -> Iterator[JSON]:
     for wall in (*request.walls, *request.around, *request.stores):
-        if wall.path not in told:
+        if wall.path not in planned:
             note = "does not exist now" if what.files.kind(wall.path) is None else ""
             yield _implied(wall.path, f"{wall.reason} is a wall", what, note=note)
 
@@ -175,7 +181,7 @@ def _executed(what: Explained) -> JSON:
 
 
 def _entries(block: SandboxModel) -> Iterator[tuple[str, Entry]]:
-    """Every entry and flag that is set, with the field it belongs to."""
+    """The entries and the flags that are set, each with its field of the resolved config."""
     lists = (
         ("allowRead", block.read),
         ("allowWrite", block.write),
@@ -311,7 +317,7 @@ def _written(what: Explained, field: str, grant: str, path: str) -> Iterator[str
 
 
 def _without_fuse(what: Explained, field: str) -> str:
-    """What becomes of a grant of names on a machine where nothing serves them."""
+    """The note on a grant of names for a machine without /dev/fuse."""
     request = what.judged.request
     if request is not None:
         try:

@@ -1,6 +1,6 @@
-"""What a block becomes on macOS: the rules of its profile, each beside the entry or the reason it is there for; pure.
+"""The macOS part of an explanation: the rules of the profile, each beside its entry or its reason; pure.
 
-The rules a run would write down are what is told here. Nobody has run them on a Mac.
+The rules are those of the profile that a run would use. Nobody has run them on a Mac.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ JSON = dict[str, Any]
 
 NEVER_RUN = "macOS: worked out here and checked by an evaluator; it has never run on a Mac"
 
-#: What differs although the grants are the same; property tests know no other difference.
+#: The differences between the platforms for the same grants; property tests know no other.
 DIFFERENCES = (
     "made later: on macOS a read grant covers what is made while the task runs; on Linux what is there at the start",
     "on the way: on macOS a directory that leads to a grant lists all its names; on Linux those that are granted",
@@ -43,10 +43,11 @@ _PROXY = "the task's own proxy, for programs that obey the proxy variables"
 
 
 class ExplainedMac(NamedTuple):
-    """What is explained.
+    """A block judged for macOS, to be explained.
 
     Attributes:
-        plan: `None` where the block is refused.
+        judged: the block, judged for macOS.
+        plan: the plan of its profile; `None` where the block is refused.
     """
 
     judged: JudgedBlock
@@ -54,29 +55,29 @@ class ExplainedMac(NamedTuple):
 
     @property
     def config(self) -> ResolvedSandboxConfig:
-        """What was not refused."""
+        """The config without the refused entries."""
         bare = self.judged.bare
         return bare.config if bare is not None else self.judged.resolution.config
 
 
 def explained(judged: JudgedBlock, temp: str) -> ExplainedMac:
-    """The part of an explanation that is about macOS.
+    """The block with the plan of its profile.
 
     Args:
         judged: the block, judged for macOS.
-        temp: how the task's temporary directory is told of.
+        temp: the path that stands for the task's temporary directory.
     """
     request = judged.request
     return ExplainedMac(judged, None if request is None else plan(request, judged.files, temp=temp))
 
 
 def profile(mac: ExplainedMac) -> str:
-    """The whole profile, empty where the block is refused."""
+    """The text of the whole profile, empty where the block is refused."""
     return "" if mac.plan is None else text(mac.plan)
 
 
 def rules(mac: ExplainedMac, field: str, entry: Entry) -> list[JSON]:
-    """What one entry becomes."""
+    """The rules of one entry, each with its text and its description."""
     if mac.plan is None:
         return []
     if field == "network":
@@ -100,7 +101,7 @@ def _network(mac: ExplainedMac, whole: MacPlan, entry: Entry) -> Iterator[JSON]:
         return
     try:
         pattern = check_pattern(entry.text, allow=True)
-    except PatternRefused:  # told as a refusal
+    except PatternRefused:  # the block's refusals have it
         return
     if policy_from_config.is_loopback(pattern) and pattern.port in policy_from_config.host_ports(mac.config):
         for rule in whole.rules:
@@ -113,7 +114,7 @@ def _network(mac: ExplainedMac, whole: MacPlan, entry: Entry) -> Iterator[JSON]:
 
 
 def notes(mac: ExplainedMac, field: str, entry: Entry) -> Iterator[str]:
-    """What is worth knowing of one entry on macOS, beside what it becomes."""
+    """The notes on one entry that are about macOS."""
     if field == "weakerWhenNested":
         yield "does nothing on macOS: no sandbox runs in another there"
     elif field == "localBinding":
@@ -142,7 +143,7 @@ def _path_notes(mac: ExplainedMac, field: str, entry: Entry) -> Iterator[str]:
 
 
 def implied(mac: ExplainedMac) -> Iterator[tuple[str, str, list[JSON]]]:
-    """What no entry says and holds all the same: each place, its reason, and its rules."""
+    """The rules without an entry, as a place, a reason, and the rules of both."""
     found: dict[tuple[str, str], dict[str, JSON]] = {}
     for rule in mac.plan.rules if mac.plan is not None else ():
         if rule.origin.field:
@@ -155,7 +156,7 @@ def implied(mac: ExplainedMac) -> Iterator[tuple[str, str, list[JSON]]]:
 
 
 def _places(rule: Rule) -> tuple[str, ...]:
-    """The one or few paths a rule is about; of a long list the system's, none."""
+    """The paths a rule is about; none for a list of the system's paths."""
     every = tuple(one.path for one in rule.filters if isinstance(one, (At, Below)))
     return every if len(every) <= 1 or not all(map(_is_systems, every)) else ()
 

@@ -1,6 +1,6 @@
-"""What a block's hosts, ports and sockets become, and the answer for one host or one socket; pure.
+"""The network part of an explanation: hosts, ports and sockets, and the answer for one host or socket; pure.
 
-The policy the proxy is given at a run is what is told here.
+The answers come from the policy that a run gives to the task's proxy.
 """
 
 from __future__ import annotations
@@ -23,16 +23,22 @@ if TYPE_CHECKING:
 
 JSON = dict[str, Any]
 
-#: The fields of a resolved config that are explained here.
+#: The fields of a resolved config about the network.
 FIELDS = frozenset({"network", "denyNetwork", "unixSockets", "localBinding"})
 
 _DNS_PORT = 53
-#: Hosts named in one note; the rest are a count.
+#: The most hosts that a note names; the others are counted.
 _NAMED = 5
 
 
 class NetworkAnswer(NamedTuple):
-    """Whether something is reached, by which entry or rule, and the entry that comes closest where it is not."""
+    """The answer whether a host or socket is reached.
+
+    Attributes:
+        allowed: whether it is reached.
+        by: the entry that decides, or the reason as a clause.
+        nearest: the entry that comes closest where it is not reached, or `None`.
+    """
 
     allowed: bool
     by: Entry | str
@@ -40,11 +46,12 @@ class NetworkAnswer(NamedTuple):
 
 
 class ExplainedNetwork(NamedTuple):
-    """What is explained.
+    """The network part of a block, to be explained.
 
     Attributes:
-        config: without what was refused.
-        listed: the hosts all tasks of the workspace list; asked for `network = true` alone.
+        config: the config without the refused entries.
+        resolution: the block resolved.
+        listed: the hosts that the tasks of the workspace list; used for `network = true` alone.
     """
 
     config: ResolvedSandboxConfig
@@ -52,15 +59,15 @@ class ExplainedNetwork(NamedTuple):
     listed: tuple[str, ...] = ()
 
     def patterns(self, field: str) -> Iterator[tuple[Pattern, tuple[Entry, ...]]]:
-        """The patterns of a list with the entries they come from."""
+        """The host patterns of a list, each with the entries it comes from."""
         for text, entries in self.entries(field):
             try:
                 yield check_pattern(text, allow=field == "network"), entries
-            except PatternRefused:  # told as a refusal
+            except PatternRefused:  # the block's refusals have it
                 continue
 
     def entries(self, field: str) -> Iterator[tuple[str, tuple[Entry, ...]]]:
-        """The resolved texts of a list, likewise."""
+        """The resolved texts of a list, each with the entries it comes from."""
         config = self.resolution.config
         listed = {"network": config.network, "denyNetwork": config.deny_network, "unixSockets": config.unix_sockets}
         values = listed[field]
@@ -69,7 +76,7 @@ class ExplainedNetwork(NamedTuple):
 
 
 def operations(block: ExplainedNetwork, field: str, entry: Entry) -> Iterator[JSON]:
-    """What one entry, or a field that is no list, becomes on Linux."""
+    """The operations of one entry, or of a field that is no list, on Linux."""
     if field == "localBinding":
         for port in policy_from_config.published(block.config):
             what = f"listen on the host's 127.0.0.1:{port}, and connect what comes there to the task's own port {port}"
@@ -101,7 +108,7 @@ def _host(block: ExplainedNetwork, field: str, pattern: Pattern) -> Iterator[JSO
 
 
 def notes(block: ExplainedNetwork, field: str, entry: Entry) -> Iterator[str]:
-    """What is worth knowing of one entry beside what it becomes."""
+    """The notes on one entry that are about Linux."""
     if field == "localBinding" and block.config.local_binding is True:
         yield "does nothing on Linux: a task always reaches its own servers, and list the ports the host is to reach"
     elif field == "localBinding":
@@ -113,7 +120,7 @@ def notes(block: ExplainedNetwork, field: str, entry: Entry) -> Iterator[str]:
     elif field == "network" and not entry.text:
         yield _union(block)
     elif field == "network":
-        # the first place of each, whatever its spelling
+        # the first entry of each pattern, however the others spell it
         first = {pattern: entries[0] for pattern, entries in reversed(tuple(block.patterns(field)))}
         for pattern, entries in block.patterns(field):
             if entry in entries:
@@ -148,7 +155,7 @@ def _host_notes(block: ExplainedNetwork, pattern: Pattern, *, first: bool) -> It
 
 
 def _denied(block: ExplainedNetwork, pattern: Pattern) -> Pattern | None:
-    """The pattern that takes an allowed one back whole."""
+    """The pattern of the deny list that covers an allowed one, `None` when none does."""
     return next((deny for deny, _ in block.patterns("denyNetwork") if deny.covers(pattern)), None)
 
 
@@ -161,7 +168,7 @@ def _loopback_note(block: ExplainedNetwork, pattern: Pattern) -> str:
 
 
 def implied(block: ExplainedNetwork, temp: str) -> Iterator[tuple[str, str, str, list[JSON]]]:
-    """What holds of every task's network though no entry says so: value, reason, note, operations."""
+    """The items that hold for the network of every task: value, reason, note, operations."""
     yield (
         f"127.0.0.1:{HTTP_PORT}, 127.0.0.1:{SOCKS_PORT}, 127.0.0.1:{_DNS_PORT}",
         "the task's own proxy: HTTP proxy, SOCKS proxy and name server; nothing else leads out",
@@ -186,7 +193,7 @@ def implied(block: ExplainedNetwork, temp: str) -> Iterator[tuple[str, str, str,
 
 
 def listeners(config: ResolvedSandboxConfig) -> list[str]:
-    """Where something listens for the task, one a line: inside first, then on the host."""
+    """The lines on each listening port of a task: first those inside the sandbox, then those on the host."""
     inside = [
         f"127.0.0.1:{HTTP_PORT} inside: HTTP proxy",
         f"127.0.0.1:{SOCKS_PORT} inside: SOCKS proxy",
@@ -199,9 +206,11 @@ def listeners(config: ResolvedSandboxConfig) -> list[str]:
 
 
 def host(block: ExplainedNetwork, target: str) -> NetworkAnswer:
-    """Whether the task reaches a host, given as `host` or `host:port`.
+    """The answer whether the task reaches a host.
 
-    Without a port the question is whether it is reached at any.
+    Args:
+        block: the network part of the block.
+        target: `host` or `host:port`; without a port the question is whether any port of it is reached.
     """
     name, port = _split(target)
     try:
@@ -210,24 +219,24 @@ def host(block: ExplainedNetwork, target: str) -> NetworkAnswer:
         return NetworkAnswer(allowed=False, by=f"no host is written like that: {refused.message}")
     if name in policy_from_config.LOOPBACK and port is not None and port in policy_from_config.published(block.config):
         return NetworkAnswer(allowed=True, by=f"port {port} is the task's own, since localBinding lists it")
-    return _listed(block, name, port)
+    return _of_lists(block, name, port)
 
 
-def _listed(block: ExplainedNetwork, name: str, port: int | None) -> NetworkAnswer:
-    """The answer the lists of a block give for a host; the deny list is asked first."""
+def _of_lists(block: ExplainedNetwork, name: str, port: int | None) -> NetworkAnswer:
+    """The answer that the lists give for a host, the deny list first."""
     nearest = _nearest(block, name)
     denies = [(pattern, entries[0]) for pattern, entries in block.patterns("denyNetwork")]
-    for pattern, entry in denies:
-        if pattern.matches(name, port):
-            return NetworkAnswer(allowed=False, by=entry, nearest=nearest)
+    denied = next((entry for pattern, entry in denies if pattern.matches(name, port)), None)
+    if denied is not None:
+        return NetworkAnswer(allowed=False, by=denied, nearest=nearest)
     for pattern, entries in block.patterns("network"):
         asked = pattern.port if port is None else port
         if pattern.matches(name, asked) and not any(deny.matches(name, asked) for deny, _ in denies):
             return NetworkAnswer(allowed=True, by=entries[0])
-    for pattern, entry in denies:
-        if port is None and pattern.matches(name, pattern.port) and nearest is not None:
-            return NetworkAnswer(allowed=False, by=entry, nearest=nearest)
-    return NetworkAnswer(allowed=False, by=_not_listed(block, name, port), nearest=nearest)
+    # without a port, an entry that denies one port decides where an allowed host comes close
+    if port is None and nearest is not None:
+        denied = next((entry for pattern, entry in denies if pattern.matches(name, pattern.port)), None)
+    return NetworkAnswer(allowed=False, by=denied or _not_listed(block, name, port), nearest=nearest)
 
 
 def _not_listed(block: ExplainedNetwork, name: str, port: int | None) -> str:
@@ -242,7 +251,7 @@ def _not_listed(block: ExplainedNetwork, name: str, port: int | None) -> str:
 
 
 def _nearest(block: ExplainedNetwork, name: str) -> Entry | None:
-    """The entry that has most of a name's end in common with it, a host of its own domain at least."""
+    """The entry whose host shares the most labels with the end of a name, at least a domain; `None` when none does."""
     best: tuple[int, Entry] | None = None
     for pattern, entries in block.patterns("network"):
         shared = _shared(pattern.host, name)
@@ -261,7 +270,7 @@ def _shared(one: str, other: str) -> int:
         if left != right:
             break
         count += 1
-    return count if count > 1 else 0  # `.org` is no domain of anybody's
+    return count if count > 1 else 0  # a top-level domain such as `.org` alone is no likeness
 
 
 def _split(target: str) -> tuple[str, int | None]:
@@ -271,7 +280,13 @@ def _split(target: str) -> tuple[str, int | None]:
 
 
 def socket(block: ExplainedNetwork, real: str, *, temp: str) -> NetworkAnswer:
-    """Whether the task may connect to a socket of the host's at a canonical path."""
+    """The answer whether the task may connect to a socket of the host.
+
+    Args:
+        block: the network part of the block.
+        real: the canonical path of the socket.
+        temp: the path that stands for the task's temporary directory.
+    """
     for path, entries in block.entries("unixSockets"):
         if path == real:
             return NetworkAnswer(allowed=True, by=entries[0])

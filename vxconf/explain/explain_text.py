@@ -1,4 +1,4 @@
-"""An explanation for people: the JSON value laid out."""
+"""The text form of an explanation, laid out from its JSON value."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 JSON = dict[str, Any]
 
-#: How many implied things with one reason are told one by one.
+#: The most implied items of one reason that are printed; the others are counted.
 _TOLD = 4
 
 
 def explanation(data: JSON, *, reason: str, refusals: str, platform: str) -> str:
-    """The whole explanation of one task.
+    """The text of the whole explanation of one task.
 
     Args:
         data: the JSON value of `explain`.
-        reason: why the workspace root is the workspace root.
-        refusals: the refusals, rendered.
+        reason: the reason why the root is the workspace root, as a clause.
+        refusals: the refusals as text, or an empty string.
         platform: `linux`, `macos` or `all`.
     """
     return "".join(f"{printable(line)}\n" for line in _lines(data, reason, platform)) + (
@@ -32,7 +32,7 @@ def explanation(data: JSON, *, reason: str, refusals: str, platform: str) -> str
 
 
 def answer(data: JSON) -> str:
-    """The answer of `--why`."""
+    """The text of an answer to `--why`, from its JSON value."""
     lines = [
         data["target"] if data.get("path", data["target"]) == data["target"] else f"{data['target']} ({data['path']})"
     ]
@@ -76,7 +76,7 @@ def _lines(data: JSON, reason: str, platform: str) -> Iterator[str]:
 
 
 def _implied(items: list[JSON]) -> Iterator[str]:
-    """Each implied thing; of many with one reason only the first are told one by one."""
+    """The lines on implied items; of many items with one reason only the first are printed."""
     by_reason: dict[str, list[JSON]] = {}
     for item in items:
         by_reason.setdefault(item["reason"], []).append(item)

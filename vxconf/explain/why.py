@@ -1,4 +1,4 @@
-"""The answers of `--why`: whether a path, a host or a socket is reached, and by which line or rule."""
+"""The answers of `--why`: whether a path, a host or a socket is reached, and which line or rule decides."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ JSON = dict[str, Any]
 
 
 def of_path(what: Explained, path: str) -> JSON:
-    """Whether the task may read and write one absolute path, and why.
+    """The answers whether the task may read and write a path, and connect to it where it is a socket.
 
     Args:
-        what: the block.
-        path: as the task would spell it, absolute.
+        what: the block to explain.
+        path: the absolute path as the task would spell it.
     """
     plan = what.judged.plan
     if plan is None:
@@ -46,19 +46,19 @@ def of_path(what: Explained, path: str) -> JSON:
 
 
 def refused(reason: str) -> JSON:
-    """The answer where nothing is run at all."""
+    """The answer where the task is refused for a reason."""
     return {"allowed": False, "by": _because(reason), "nearest": None}
 
 
 def of_host(what: Explained, target: str) -> JSON:
-    """Whether the task reaches `host` or `host:port`, and why."""
+    """The answer whether the task reaches `host` or `host:port`."""
     if what.judged.bare is None:
         return refused("the block is refused")
     return _told(what, explain_network.host(what.network, target))
 
 
 def _is_socket(what: Explained, real: str) -> bool:
-    """Whether a path is, or sounds like, a socket."""
+    """Whether a path is a socket, or is named like one."""
     granted = what.network.config.unix_sockets
     named = isinstance(granted, tuple) and real in granted
     return named or what.files.kind(real) is Kind.OTHER or real.endswith((".sock", ".socket"))
@@ -89,7 +89,7 @@ def _answer(what: Explained, plan: Plan, path: str, *, allowed: bool, write: boo
 
 
 def _hidden_by(what: Explained, plan: Plan, real: str) -> str:
-    """The rule that hides a path: the wall it is in, else the cover it is under."""
+    """The reason why a path is hidden: the withheld package, the wall, or the operation it is under."""
     request = what.judged.request
     walls = [w for w in (*request.walls, *request.stores) if paths.at_or_under(real, w.path)] if request else []
     withheld = [p for p in request.withheld if paths.at_or_under(real, p.dir)] if request else []
@@ -106,7 +106,7 @@ def _hidden_by(what: Explained, plan: Plan, real: str) -> str:
 
 
 def _nearest(what: Explained, real: str, *, write: bool) -> JSON | None:
-    """The grant that comes closest to a path: the one that shares most of the way to it."""
+    """The grant that shares the longest beginning with a path, `None` when none shares more than the workspace root."""
     best: tuple[int, JSON] | None = None
     config = what.judged.resolution.config
     lists = [("allowWrite", config.allow_write)] if write else []
@@ -115,7 +115,7 @@ def _nearest(what: Explained, real: str, *, write: bool) -> JSON | None:
         for index, grant in enumerate(entries):
             path = globs.head(grant)
             shared = _shared(path, real)
-            # what has no more in common than the way to the project is no near miss
+            # a grant that shares no more than the workspace root is no near miss
             if shared > len(paths.parts(config.workspace)) - 1 and (best is None or shared > best[0]):
                 best = (shared, _line(what, what.judged.resolution.origin(f"{name}[{index}]")[0]))
     return best[1] if best is not None else None

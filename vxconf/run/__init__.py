@@ -1,1 +1,1 @@
-"""Running tasks: their order, their report, their fix."""
+"""Runs of tasks: the order, the runner, the report and the fix."""

@@ -1,7 +1,7 @@
-"""EFFECT: writes what a failed run lacked into its task's file, all of it or nothing.
+"""EFFECT: writes the fix of a failed run into its task's file, the whole fix or nothing.
 
-The file that results is judged before it is written, and takes the old one's place in one step. It is left alone when
-somebody else changed it meanwhile, and so is a file a link leads to out of the workspace.
+The new file is judged before it is written, and replaces the old one in one step. A file that somebody changed in the
+meantime is left alone, and so is a file outside the workspace that a link leads to.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "Unfixed", "write_fix"]
 
-#: What stands where a secret was taken out of an entry; no path and no pattern is spelled so.
+#: The mark that stands for a secret taken out of an entry; no path and no pattern holds it.
 _MASKED = "***"
 _BY_HAND = "add the lines of the report by hand"
 
 
 class Unfixed(Exception):
-    """Nothing was written.
+    """A fix that was not written.
 
     Attributes:
-        message: why, a clause.
-        help: what to do about it.
+        message: the reason, as a clause.
+        help: advice about it.
     """
 
     def __init__(self, message: str, help: str = _BY_HAND) -> None:  # noqa: A002  the name the diagnostics use
@@ -45,10 +45,14 @@ class Unfixed(Exception):
 
 
 def write_fix(task: Task, fix: Fix) -> tuple[Change, ...]:
-    """Write a fix into the file of a task, as it was loaded for the run.
+    """Write a fix into the file of a task.
+
+    Args:
+        task: the task, loaded before its run.
+        fix: the suggested entries.
 
     Returns:
-        What was added, in the order of the lists.
+        The added entries, in the order of the lists.
 
     Raises:
         Unfixed: nothing was written.
@@ -84,9 +88,9 @@ def _read(path: str, file: str) -> bytes:
 
 
 def _judge(task: Task, new: bytes) -> None:
-    """Refuse a file with which the task would not run."""
+    """Refuse a new file with which the task would be refused."""
     workspace, loaded = task.project.workspace, task.project.loaded
-    assert loaded is not None  # noqa: S101  it was read before
+    assert loaded is not None  # noqa: S101  write_fix has read it
     trial = Workspace(workspace.chosen_by, here=task.project.directory, name_of=workspace.name_of)
     project = trial.project_at(task.project.directory)
     project.loaded = load_text(new, path=loaded.path, file=loaded.file)
@@ -103,7 +107,7 @@ def _judge(task: Task, new: bytes) -> None:
 
 
 def _replace(path: str, old: bytes, new: bytes, file: str) -> None:
-    """Put new bytes in the place of a file that still holds the old ones; mode and owner stay."""
+    """Replace a file that still has its old bytes, in one step; mode and owner stay."""
     directory, name = os.path.split(path)
     beside = os.path.join(directory, f".{name}.{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -114,7 +118,7 @@ def _replace(path: str, old: bytes, new: bytes, file: str) -> None:
     try:
         with os.fdopen(descriptor, "wb") as out:
             info = os.stat(path)
-            with contextlib.suppress(PermissionError):  # another's file that we may replace becomes ours
+            with contextlib.suppress(PermissionError):  # a file of another user becomes this user's
                 os.fchown(out.fileno(), info.st_uid, info.st_gid)
             os.fchmod(out.fileno(), stat.S_IMODE(info.st_mode))
             out.write(new)

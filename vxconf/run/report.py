@@ -1,4 +1,4 @@
-"""What became of a run: the JSON of the contract, and the report for people."""
+"""The result of a run as JSON, and as a report for people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 
 def result_as_dict(result: RunResult, *, task: str) -> dict[str, Any]:
-    """A result as the JSON value of the contract."""
+    """The result as a JSON object, with the keys of `run --format json`.
+
+    Args:
+        result: the result of the run.
+        task: the task's reference.
+    """
     protections = result.protections
     return {
         "task": task,
@@ -61,12 +66,12 @@ def result_as_dict(result: RunResult, *, task: str) -> dict[str, Any]:
 
 
 def block_refusal(diagnostic: Diagnostic) -> dict[str, Any]:
-    """A refusal that has a place in a file: the diagnostic, whose help is the hint of the contract."""
+    """A refusal with a place in a file as a JSON object: the diagnostic, with its help also as `hint`."""
     return {**render.diagnostic_as_dict(diagnostic), "hint": diagnostic.help}
 
 
 def engine_refusal(refusal: RunRefusal) -> dict[str, Any]:
-    """A refusal that has no place in a file, shaped as a diagnostic."""
+    """A refusal without a place in a file as a JSON object with the keys of a diagnostic."""
     return {
         "code": refusal.code or None,
         "severity": "error",
@@ -84,18 +89,18 @@ def engine_refusal(refusal: RunRefusal) -> dict[str, Any]:
 
 
 def report_text(result: RunResult, task: Task, *, suggest: bool = True) -> str:
-    """What people are told after the command's own output; empty for a plain pass.
+    """The report that is printed after the command's own output; empty for a plain pass.
 
     Args:
-        result: of the task.
-        task: what was run.
-        suggest: whether the lines to add are told.
+        result: the result of the run.
+        task: the task that was run.
+        suggest: whether to print the lines that would let the task pass.
     """
     return "".join(f"{render.printable(line)}\n" for line in _lines(result, task, suggest=suggest))
 
 
 def changes_text(changes: Iterable[Change]) -> str:
-    """What was written into a task's file."""
+    """The lines on the entries that were added to a task's file."""
     lines = (f"{c.file}:{c.line}: added {quoted(c.entry)} to {c.path}{_whole(c.path, (c.entry,))}" for c in changes)
     return "".join(f"{render.printable(line)}\n" for line in lines)
 
@@ -107,11 +112,7 @@ def _lines(result: RunResult, task: Task, *, suggest: bool) -> Iterator[str]:
             yield f"  help: {refusal.hint}"
     if not result.started:
         yield f"{task.id} was not run"
-    if result.violations:
-        count = len(result.violations)
-        failed = ", so the task fails" if result.command_exit_code == 0 else ""
-        yield f"{task.id}: {count} violation{'' if count == 1 else 's'}{failed}"
-        yield from (f"  {violation.line} [{violation.class_}]" for violation in result.violations)
+    yield from _violations(result, task)
     yield from (f"hint: {hint.line}" for hint in result.hints)
     if result.fix is not None:
         if suggest:
@@ -121,6 +122,14 @@ def _lines(result: RunResult, task: Task, *, suggest: bool) -> Iterator[str]:
         yield f"{task.id} was ended: it ran out of time"
     if result.started and result.sandboxed and result.trace != "complete":
         yield f"not everything it did was seen: {result.trace_reason}"
+
+
+def _violations(result: RunResult, task: Task) -> Iterator[str]:
+    count = len(result.violations)
+    if count:
+        failed = ", so the task fails" if result.command_exit_code == 0 else ""
+        yield f"{task.id}: {count} violation{'' if count == 1 else 's'}{failed}"
+    yield from (f"  {violation.line} [{violation.class_}]" for violation in result.violations)
 
 
 def _suggestions(fix: Fix, task: Task) -> Iterator[str]:
@@ -134,7 +143,7 @@ def _suggestions(fix: Fix, task: Task) -> Iterator[str]:
 
 
 def _whole(path: str, entries: Iterable[str]) -> str:
-    """Said of grants that open more than was asked for."""
+    """The end of a line on grants that open more than the task asked for: the directories among them."""
     wide = [quoted(entry) for entry in entries if entry.endswith("/")]
     if not wide or path.split(".")[-2] != "allow":
         return ""

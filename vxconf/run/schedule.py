@@ -1,4 +1,4 @@
-"""Which tasks an invocation runs, and in which order: what a task refers to comes before it. Pure."""
+"""The order in which an invocation runs its tasks: each task comes after the tasks it refers to. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 class NamedTask(Protocol):
-    """What is scheduled."""
+    """A task to schedule."""
 
     @property
     def id(self) -> str:
-        """Unlike any other's."""
+        """The task's reference, which no other task has."""
 
 
 T = TypeVar("T", bound=NamedTask)
@@ -24,7 +24,7 @@ class Cycle(Exception):
     """Tasks that wait for each other.
 
     Attributes:
-        ids: each before what it waits for; the first stands at the end again.
+        ids: the tasks, each before the one it waits for; the first is also the last.
     """
 
     def __init__(self, ids: tuple[str, ...]) -> None:
@@ -34,11 +34,12 @@ class Cycle(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step(Generic[T]):
-    """One task, and what has to be done before.
+    """One task with the tasks before it.
 
     Attributes:
-        after: the ids of the steps it waits for, in the order it names them.
-        asked: whether it was asked for, and not only needed.
+        task: the task.
+        after: the ids of the steps it waits for, in the order the task names them.
+        asked: whether the user asked for the task, rather than another task that needs it.
     """
 
     task: T
@@ -47,19 +48,19 @@ class Step(Generic[T]):
 
 
 def schedule(asked: Iterable[T], references: Callable[[T], Iterable[T]]) -> tuple[Step[T], ...]:
-    """Every task asked for and all they lead to, each after what it refers to, each once.
+    """The steps of an invocation: the tasks asked for and all they lead to, each once and after those it refers to.
 
     Args:
-        asked: in the order they are to be run where nothing else decides it.
-        references: what a task refers to.
+        asked: the tasks asked for, in the order to run them where no reference decides.
+        references: gives the tasks a task refers to.
 
     Raises:
-        Cycle: some wait for each other.
+        Cycle: some tasks wait for each other.
     """
     chosen = tuple(asked)
     names = {task.id for task in chosen}
     done: dict[str, Step[T]] = {}
-    # deep chains are longer than the interpreter's own stack: what is open is kept here
+    # a chain of references can be deeper than the interpreter's stack, so the open tasks are kept in a list
     for first in chosen:
         way: list[tuple[T, list[T]]] = []
         _enter(first, references, way, done)

@@ -1,7 +1,7 @@
-"""EFFECT: runs scheduled tasks, as many at once as asked, each once what it waits for has passed.
+"""EFFECT: runs scheduled tasks, several at once, each when the tasks it waits for have passed.
 
-A server is up for those that wait for it, and is stopped when the last of them has ended; one that was asked for is
-up until everything else has. A task whose cache or outputs an executor keeps is run here all the same: nothing is kept.
+A server stays up until the last task that waits for it has ended; a server that the user asked for, until all other
+tasks have ended. Results are not cached: every task is run.
 """
 
 from __future__ import annotations
@@ -30,21 +30,23 @@ if TYPE_CHECKING:
     from vxconf.run.schedule import Step
     from vxconf.workspace.project import Task
 
-#: How a server that was told to stop may end, besides with 0.
+#: The exit statuses, besides 0, of a server that was told to stop.
 _STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGHUP)
 _CHUNK = 65536
-# how often a run that only waits for its servers looks whether one has ended
+# seconds between two looks whether a server has ended, in a run that only waits for its servers
 _LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedTask:
-    """What became of one task.
+    """A task that has ended, or was skipped.
 
     Attributes:
-        result: `None` for a group, and for one that was not run.
-        refusals: why it was refused when its turn came.
-        skipped: why it was not run, as a clause; empty when it was.
+        task: the task.
+        passed: whether it passed.
+        result: the result of its run; `None` for a group, and for a task that was not run.
+        refusals: the reasons why it was refused when its turn came.
+        skipped: the reason why it was not run, as a clause; empty when it was.
     """
 
     task: Task
@@ -55,20 +57,20 @@ class EndedTask:
 
 
 class Listener(Protocol):
-    """Hears what happens, from several threads."""
+    """The listener of a run; it is called from several threads."""
 
     def started(self, task: Task) -> None:
-        """A command is about to run."""
+        """Is told that a task's command is about to run."""
 
     def output(self, task: Task, stream: int, chunk: bytes) -> None:
-        """A command wrote to stream 1 or 2."""
+        """Is given bytes that a task's command wrote to stream 1 or 2."""
 
     def ended(self, ended: EndedTask) -> None:
-        """A task is done with."""
+        """Is told that a task has ended or was skipped."""
 
 
 class TaskRunner:
-    """One invocation of several tasks."""
+    """The runner of one invocation of several tasks."""
 
     def __init__(
         self,
@@ -80,15 +82,15 @@ class TaskRunner:
         timeout: float | None = None,
         observer: str = "auto",
     ) -> None:
-        """Takes the steps in an order in which each comes after what it waits for.
+        """Takes the steps, each after those it waits for.
 
         Args:
-            session: whose runs these are.
-            steps: from `vxconf.run.schedule`.
-            listener: hears what happens.
+            session: the session to run sandboxed commands in.
+            steps: the steps, from `vxconf.run.schedule`.
+            listener: the listener of the run.
             jobs: how many commands run at once; servers that are up do not count.
-            timeout: seconds for each command, in place of its own.
-            observer: for each sandboxed command.
+            timeout: the seconds for each command, in place of the task's own limit.
+            observer: the observer of each sandboxed command.
         """
         self._session = session
         self._steps = {step.task.id: step for step in steps}
@@ -103,7 +105,7 @@ class TaskRunner:
         self._stopped_by = 0
 
     def signal(self, number: int) -> None:
-        """Send a signal to every command, and start no more."""
+        """Send a signal to every running command, and start no further one."""
         self._stopped_by = self._stopped_by or number
         self._session.signal(number)
         with self._lock:
@@ -112,7 +114,7 @@ class TaskRunner:
                     os.killpg(pid, number)
 
     def run(self) -> tuple[EndedTask, ...]:
-        """Run everything to the end; what became of each, in the steps' order."""
+        """Run every step to its end; the tasks that ended, in the order of the steps."""
         running: dict[Future[EndedTask | None], str] = {}
         waiting = dict(self._steps)
         with ThreadPoolExecutor(self._jobs, thread_name_prefix="vxconf-task") as threads:
@@ -123,7 +125,7 @@ class TaskRunner:
                             break
                         running[threads.submit(self._one, waiting.pop(name))] = name
                     if not running:
-                        continue  # what was left has just been skipped
+                        continue  # the last steps were skipped just now
                     done, _ = wait(running, return_when=FIRST_COMPLETED)
                     for future in done:
                         name = running.pop(future)
@@ -138,7 +140,7 @@ class TaskRunner:
         return tuple(self._ended[name] for name in self._steps)
 
     def _next(self, waiting: dict[str, Step[Task]]) -> list[str]:
-        """Those whose turn it is; the ones whose turn will never come are ended on the way."""
+        """The steps whose turn has come; steps whose turn can never come are skipped on the way."""
         for name in [name for name, server in self._servers() if not server.running]:
             self._stop(name)
         ready = []
@@ -153,7 +155,7 @@ class TaskRunner:
         return ready
 
     def _servers(self) -> list[tuple[str, Server]]:
-        """Those that are up now, oldest first: others come up meanwhile, in threads of their own."""
+        """The servers that are up now, oldest first; other threads start more."""
         with self._lock:
             return list(self._up.items())
 
@@ -162,7 +164,7 @@ class TaskRunner:
         self._listener.ended(ended)
 
     def _one(self, step: Step[Task]) -> EndedTask | None:
-        """Run one task; `None` for a server that is up."""
+        """Run one task; `None` for a server, which is up then."""
         task, model = step.task, step.task.model
         if model is None or model.exec is None:
             return EndedTask(task=task, passed=True)
@@ -227,14 +229,14 @@ class TaskRunner:
         return None
 
     def _take_down(self, unfinished: set[str]) -> None:
-        """Stop the servers nobody waits for any more and nobody asked for."""
+        """Stop the servers that no unfinished step waits for and the user did not ask for."""
         for name, _ in self._servers():
             needed = any(name in self._steps[other].after for other in unfinished)
             if not needed and not self._steps[name].asked:
                 self._stop(name)
 
     def _stay_up(self) -> None:
-        """An invocation of servers alone lasts until one has ended or somebody says so."""
+        """Wait, in an invocation of servers alone, until one of them has ended or a signal comes."""
         others = [step for step in self._steps.values() if step.asked and step.task.id not in self._up]
         while self._up and not others and not self._stopped_by:
             for _, server in self._servers():
@@ -266,7 +268,7 @@ class TaskRunner:
 
     @contextlib.contextmanager
     def _beside(self, pid: int) -> Iterator[None]:
-        """Signals to the run reach the process group while it lives."""
+        """A context in which signals to the run also reach a process group."""
         with self._lock:
             self._plain.add(pid)
         try:
@@ -280,7 +282,7 @@ class TaskRunner:
 
 @contextlib.contextmanager
 def _pumped(listener: Listener, task: Task, stream: int) -> Iterator[int]:
-    """A descriptor whose bytes the listener hears, all of them by the time the context is left."""
+    """A descriptor whose bytes go to the listener, all of them before the context is left."""
     reading, writing = os.pipe()
 
     def pump() -> None:
@@ -293,7 +295,7 @@ def _pumped(listener: Listener, task: Task, stream: int) -> Iterator[int]:
         yield writing
     finally:
         os.close(writing)
-        # what the command left in the background may hold the pipe for ever
+        # a process that the command left in the background may hold the pipe open for ever
         thread.join(1.0)
         if not thread.is_alive():
             os.close(reading)

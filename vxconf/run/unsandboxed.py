@@ -1,4 +1,4 @@
-"""EFFECT: a task without a block: the plain command in the environment the file declares, and nothing around it."""
+"""EFFECT: runs the command of a task without a sandbox block, in the environment its file declares."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def run_unsandboxed(
     stderr: int | None = None,
     beside_others: Callable[[int], AbstractContextManager[None]] | None = None,
 ) -> RunResult:
-    """Runs the command to its end, its output going where ours goes.
+    """Runs the command of a task to its end.
 
     Args:
-        task: whose directory it runs in.
-        what: its command and environment.
-        args: appended to the command, each quoted.
-        stdout: the descriptor its output goes to.
-        timeout: seconds, counted from its start.
-        stderr: the descriptor its errors go to, ours when absent.
-        beside_others: given the number of its process group, around its life: it reads nothing, and our signals are for
-            somebody else to pass on.
+        task: the task; its project's directory is the working directory.
+        what: the command and its environment.
+        args: words that are appended to the command, each quoted.
+        stdout: the descriptor the command's output goes to.
+        timeout: the seconds the command may take, or `None`.
+        stderr: the descriptor the command's errors go to; this process's own by default.
+        beside_others: given where other commands run at the same time: makes a context, from the command's process
+            group, for the time the command runs. The command then reads nothing, and the caller forwards signals.
     """
     command = " ".join((what.command, *map(shlex.quote, args)))
-    # in the foreground of a terminal it stays in our group, or it could not read from there
+    # a command that reads from the terminal has to be in the terminal's foreground group, which is this process's
     own_group = beside_others is not None or not os.isatty(0)
     begun = time.monotonic()
     watch = _Watch(timeout, own_group=own_group, hears=beside_others is None)
@@ -82,14 +82,20 @@ def run_unsandboxed(
         started=True,
         duration_ms=(time.monotonic() - begun) * 1000,
         cpu_ms=(usage.ru_utime + usage.ru_stime) * 1000,
-        # kibibytes everywhere but on macOS
+        # getrusage(2) gives kibibytes, and bytes on macOS
         peak_rss_bytes=usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
         trace_reason="the task has no sandbox block",
     )
 
 
 def environment(task: Task, what: Exec, host: Mapping[str, str]) -> dict[str, str]:
-    """The variables a sandboxed task would get, but for the temporary directories, which stay the host's."""
+    """The variables of a sandboxed task, but with the host's temporary directories.
+
+    Args:
+        task: the task.
+        what: the variables it declares.
+        host: the environment of this process.
+    """
     found = task_environment(
         host,
         define=dict(what.define),
@@ -109,14 +115,14 @@ def environment(task: Task, what: Exec, host: Mapping[str, str]) -> dict[str, st
 def _name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # a real-time signal
+    except ValueError:  # a real-time signal has no name
         return f"SIG{number}"
 
 
 class _Watch:
-    """Hands our signals on to a child, and ends it when its time is over.
+    """A context that forwards signals of this process to a child, and ends the child when its time is over.
 
-    It stands before the child does: a signal that comes in between is kept for it.
+    The context begins before the child is started, and keeps a signal that comes in between for the child.
     """
 
     def __init__(self, timeout: float | None, *, own_group: bool, hears: bool) -> None:
@@ -137,12 +143,12 @@ class _Watch:
 
     def __enter__(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if self._hears else ():
-            # what the caller ignores, as nohup does, stays ignored
+            # a signal that the caller ignores, as nohup does, stays ignored
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._take)
 
     def over(self, pid: int) -> None:
-        """The child runs: its time begins."""
+        """Begins the child's time, and sends it the signals that came before."""
         self._pid = pid
         for number in self._early:
             self._send(number)
@@ -159,7 +165,7 @@ class _Watch:
     def _take(self, number: int, _frame: object) -> None:
         if self._pid is None:
             self._early.append(number)
-        # a terminal has told the whole group already
+        # the terminal sends an interrupt to the whole foreground group itself
         elif self._own_group or number != signal.SIGINT:
             self._send(number)
 

@@ -1,1 +1,1 @@
-"""The commands, one file each: a function from its arguments to an exit status."""
+"""The commands, one file each, with a function `main` from the arguments to an exit status."""

@@ -1,4 +1,4 @@
-"""`vxconf check`: every problem of the files it is given; nothing is run or created."""
+"""`vxconf check`: prints every diagnostic of the given files; nothing is run or created."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Arguments) -> int:
-    """Checks; 1 when anything is refused."""
+    """Checks files and prints their diagnostics; the status is 1 when there is an error."""
     named = arguments["platform"]
     checker = CheckCommand(tuple(platform for platform in PLATFORMS if named in {"all", platform}))
     paths = arguments["paths"]
@@ -44,31 +44,36 @@ def main(arguments: Arguments) -> int:
     return FOUND if errors else OK
 
 
-#: A diagnostic as plain values, in the order of its fields.
+#: A diagnostic as plain values, which `marshal` takes, in the order of its fields.
 _Plain = tuple[str, str, str, tuple[int, int, int, int], str, str, str, "Platform | None"]
-#: What was found in a task file: its name, its text where anything was found, the problems.
+#: The result for a task file: its name, its text where there are diagnostics, the diagnostics.
 _Result = tuple[str, str, tuple[_Plain, ...]]
 
 
 class CheckCommand:
-    """One invocation: which files were looked at, and what was found once it is finished.
+    """One invocation of `check`: files are added, then judged all at once by `finish`.
 
     Attributes:
-        found: the problems, file by file.
-        sources: what each file with a problem holds.
-        files: how many task files were looked at.
-        workspaces: those the files belong to, by root.
+        found: the diagnostics, file by file.
+        sources: the text of each file with a diagnostic, by the file's name.
+        files: how many task files were checked.
+        workspaces: the workspaces of the files, by root.
     """
 
     def __init__(self, platforms: tuple[Platform, ...], *, processes: int | None = None) -> None:
-        """Takes the platforms to judge for, and how many processes may judge: see `sharing`."""
+        """Takes the platforms to judge for.
+
+        Args:
+            platforms: the platforms.
+            processes: how many processes judge; by default as many as pay.
+        """
         self._platforms = platforms
         self._processes = processes
         self._cwd = os.getcwd()
         self._below = self._cwd + "/"
         self._finder = RootFinder(home_directory())
         self._seen: set[str] = set()
-        # what is said of workspaces, and between it the projects to judge, each with the name its file was given
+        # diagnostics of workspaces, and projects to judge with the path the user gave for their file, in output order
         self._order: list[Diagnostic | tuple[Project, str | None]] = []
         self.found: list[Diagnostic] = []
         self.sources: dict[str, str] = {}
@@ -76,18 +81,18 @@ class CheckCommand:
         self.workspaces: dict[str, Workspace] = {}
 
     def path(self, path: str, *, whole: bool = False) -> None:
-        """A file, a directory, or with `whole` the workspace a directory is in."""
-        # a directory of a task file's name, and with none in it, stands where one should: that is said of it
+        """Adds a file, the projects below a directory, or with `whole` all of the workspace that holds a directory."""
+        # a directory named like a task file, without a task file in it, is reported as an unreadable file
         if os.path.isdir(path) and (os.path.basename(path) not in CONFIG_NAMES or has_config(path)):
             self._directory(os.path.realpath(path), whole=whole)
         elif os.path.basename(path) == "workspace.toml" and os.path.basename(os.path.dirname(path)) == ".vx":
-            # reported with the workspace itself
+            # the workspace's own diagnostics are about this file
             self._workspace(os.path.dirname(os.path.dirname(os.path.realpath(path))))
         else:
             self._file(path)
 
     def standard_input(self, path: str, raw: bytes) -> None:
-        """Bytes, as the file of that name."""
+        """Adds bytes that are checked as if they were the file at a path."""
         project = self._project_of(path)
         if project is not None:
             absolute = os.path.join(project.directory, os.path.basename(path))
@@ -95,7 +100,7 @@ class CheckCommand:
             self._order.append((project, None))
 
     def finish(self) -> None:
-        """Judges everything that was named."""
+        """Judges everything that was added, and fills the attributes."""
         projects = [one for one in self._order if isinstance(one, tuple)]
         if len(projects) > 1:
             from vxconf.cli.workers import map_in_processes  # one project needs no other process
@@ -124,15 +129,15 @@ class CheckCommand:
         return loaded.file, loaded.text if found else "", tuple(map(_plain, found))
 
     def _loaded(self, project: Project, path: str) -> LoadedFile | None:
-        """The file of that name, as its project's."""
+        """The file at a path, loaded as its project's task file."""
         name, file = os.path.basename(path), os.path.normpath(path)
         absolute = os.path.join(project.directory, name)
         loaded = project.loaded if name in CONFIG_NAMES else None
         if loaded is None or (loaded.path != absolute and not os.path.lexists(absolute)):
-            # a task file under another name: judged as if its directory's tasks stood in it
+            # a file of another name is judged as if it were its directory's task file
             loaded = project.loaded = load_file(absolute, file=file)
         if loaded is not None and loaded.document is not None and loaded.document.file != file:
-            # reported under the name the user gave it
+            # the file is reported under the name the user gave
             project.loaded = loaded._replace(document=loaded.document.renamed(file))
         return project.loaded
 
@@ -147,22 +152,22 @@ class CheckCommand:
         try:
             below = workspace.index.below(start)
         except TooManyDirectories:
-            # said with the workspace when its whole is searched
+            # the workspace's own diagnostics have it where the start is the root
             if workspace.root != start:
                 self._too_many(workspace, start)
             return
         for project in (start, *below):
-            # a project may be the root of a workspace of its own
+            # a project may be the root of another workspace
             self._order.append((self._workspace(project).project_at(project), None))
 
     def _project_of(self, path: str) -> Project | None:
-        """The project a file stands for, `None` when it was looked at already."""
+        """A new project for a file, `None` when the file was added before."""
         directory = os.path.realpath(os.path.dirname(path) or ".")
         absolute = os.path.join(directory, os.path.basename(path))
         if absolute in self._seen:
             return None
         self._seen.add(absolute)
-        # an own one, so that a file under another name does not become the directory's
+        # the workspace's own project of the directory keeps the directory's task file
         return Project(self._workspace(directory), directory)
 
     def _workspace(self, directory: str) -> Workspace:
@@ -185,7 +190,7 @@ class CheckCommand:
         self._order.append(file_diagnostic("VX310", workspace.name_of(start), message, "name the files to check"))
 
     def _name(self, path: str) -> str:
-        # most of what is checked is below, and both are canonical
+        # most files are below, and a slice is faster than relpath; both paths are canonical
         return path[len(self._below) :] if path.startswith(self._below) else os.path.relpath(path, self._cwd)
 
 

@@ -1,4 +1,4 @@
-"""`vxconf doctor`: what this machine can do."""
+"""`vxconf doctor`: prints which sandbox this machine can build, and advice about the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEYS = ("name", "ok", "found", "cause", "fix")
 
 
 def main(arguments: Arguments) -> int:
-    """Probes; 1 when no sandbox can run here."""
+    """Probes the machine and prints the result; the status is 1 when no sandbox can run here."""
     with sandbox.Session() as session:
         report = session.probe()
         if not report.available and any(probe.name == "/proc" for probe in report.probes):
@@ -40,7 +40,7 @@ def main(arguments: Arguments) -> int:
 
 
 def _with_weaker(report: HostReport, weaker: HostReport) -> HostReport:
-    """The report with what becomes of tasks that accept a weaker sandbox."""
+    """The report with one more probe: whether tasks that accept a weaker sandbox can run."""
     found = f"a sandboxed true ran with it, observed by {weaker.observer}" if weaker.available else "of no help"
     probe = sandbox.Probe(
         name="weakerWhenNested", ok=weaker.available, found=found, cause=weaker.reason, fix=weaker.fix

@@ -1,4 +1,4 @@
-"""`vxconf explain`: what each grant of a task becomes."""
+"""`vxconf explain`: prints the operations of each grant of a task, or the answer for one path or host."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HOST = re.compile(r"(?:\*\.)?[\w-]+(?:\.[\w-]+)+(?::\d+)?|localhost(?::\d+)?|\[
 
 
 def main(arguments: Arguments) -> int:
-    """Explains; 1 when the task would be refused."""
+    """Explains a task; the status is 1 when the task would be refused."""
     task = find_task(str(arguments["task"]))
     platform = str(arguments["platform"])
     refusals = _refusals(task, platform)
@@ -54,7 +54,7 @@ def main(arguments: Arguments) -> int:
 
 
 def _explained(task: Task, platform: str) -> Explained | None:
-    """What there is to explain; `None` for a task without a block, or with one that cannot be read."""
+    """The block to explain; `None` for a task without a block, or with mistakes in it."""
     loaded, model = task.project.loaded, task.model
     if loaded is None or loaded.document is None or model is None or model.exec is None or model.exec.sandbox is None:
         return None
@@ -79,7 +79,7 @@ def _mac(task: Task, judged: JudgedBlock) -> ExplainedMac | None:
 
 
 def _refusals(task: Task, platform: str) -> tuple[Diagnostic, ...]:
-    """Why it would be refused on the platforms asked about; what both say is told once."""
+    """The reasons to refuse the task on the platforms asked about, each once."""
     wanted: tuple[Platform, ...] = ("linux", "macos") if platform == "all" else (platform,)  # type: ignore[assignment]
     return tuple(dict.fromkeys(found for one in wanted for found in task.diagnostics(one)))
 
@@ -127,10 +127,10 @@ def _why_path(task: Task, what: Explained | None, path: str) -> dict[str, Any]:
 
 
 def _meant(task: Task, target: str) -> tuple[str | None, bool]:
-    """The absolute path a target means, `None` for a host alone; and whether it can be a host.
+    """The absolute path a target means, `None` for a host alone; and whether the target may be a host.
 
-    A relative path is what the task would open, or else what the caller sees. A bare `a.b` that is not there may be
-    either, and both are answered.
+    A relative path starts from the project, or else from the working directory. A target such as `a.b` that does not
+    exist may be a path or a host.
     """
     if target == "~" or target.startswith("~/"):
         return os.path.normpath(home_directory() + target[1:]), False

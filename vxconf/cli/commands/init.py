@@ -1,4 +1,4 @@
-"""`vxconf init`: a commented starter `vx.toml` in the working directory."""
+"""`vxconf init`: writes a commented starter `vx.toml` into the working directory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _NAME = CONFIG_NAMES[0]
 
-#: The file it writes; a test holds it valid.
+#: The text of the starter file; a test holds that it is valid.
 STARTER = """#:schema vx.schema.json
 # Editors read the schema from the file of that name: `vxconf schema > vx.schema.json` writes it.
 
@@ -37,13 +37,13 @@ write = ["dist/"]
 
 
 def main(_arguments: Arguments) -> int:
-    """Writes it; 1 when the directory has a task file already."""
+    """Writes the starter file; the status is 1 when the directory has a task file already."""
     taken = next((name for name in CONFIG_NAMES if os.path.lexists(name)), None)
     if taken is not None:
         err(f"error: {taken} is already here and is left as it is\n")
         return FOUND
     try:
-        # a name that came into being since is not overwritten either, nor is a link followed
+        # O_EXCL: a file or link that was made in the meantime is not written to
         descriptor = os.open(_NAME, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     except OSError as fault:
         err(f"error: {_NAME} cannot be written: {(fault.strerror or str(fault)).lower()}\n")

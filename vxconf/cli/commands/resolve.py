@@ -1,4 +1,4 @@
-"""`vxconf resolve`: a task's frozen config as canonical JSON."""
+"""`vxconf resolve`: prints a task's frozen config as canonical JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Arguments) -> int:
-    """Resolves; 1 when the task is refused."""
+    """Resolves a task and prints the config; the status is 1 when the task is refused."""
     task = find_task(str(arguments["task"]))
     try:
         config = task.resolve(cast("Platform | None", arguments["platform"]))

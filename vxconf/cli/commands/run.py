@@ -1,4 +1,4 @@
-"""`vxconf run`: one task's command behind its walls, its output untouched, the report after it."""
+"""`vxconf run TASK`: runs one task's command in its sandbox and prints the report after the command's output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Arguments) -> int:
-    """Runs; the command's own status, or what became of it."""
+    """Runs one task, or several with `run_many`; the status of one task is the command's own, or 124 or 125."""
     timeout = arguments["timeout"]
     if isinstance(timeout, float) and not (timeout > 0 and math.isfinite(timeout)):
         raise UsageError(f"--timeout {timeout} is not a number of seconds above 0")
@@ -52,7 +52,7 @@ def _run(task: Task, arguments: Arguments, *, timeout: float | None) -> int:
     words = arguments["args"]
     args = list(words) if isinstance(words, list) else []
     seconds = timeout if timeout is not None else model.exec.timeout
-    # JSON has stdout to itself
+    # with --format json standard output has the JSON alone
     streams = (2, 2) if as_json else (1, 2)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -104,7 +104,7 @@ def _sandboxed(
     from sandbox.session.session import Session
 
     request = task.request()
-    # a terminal's own: its size, and a quit that would leave it raw
+    # a terminal also sends its size, and a quit that would leave it in raw mode
     also = (signal.SIGWINCH, signal.SIGQUIT) if request.config.pty else ()
     with Session() as session, SignalForwarder(session.signal, also):
         session.declare((request,))
@@ -133,12 +133,12 @@ def _standard_input() -> int | None:
 
 
 def _terminal() -> int | None:
-    """The caller's, if it has one."""
+    """The first descriptor of the caller that is a terminal, or `None`."""
     return next((fd for fd in (0, 1, 2) if os.isatty(fd)), None)
 
 
 def _writer(descriptor: int, stop: Callable[[int], None]) -> Callable[[bytes], None]:
-    """Passes chunks on as they are; once nobody reads them the command is told as a pipe would tell it."""
+    """A function that writes chunks to a descriptor; once its reader is gone the command gets SIGPIPE."""
     gone = False
 
     def write(chunk: bytes) -> None:

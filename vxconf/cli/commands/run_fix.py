@@ -1,4 +1,4 @@
-"""`run --fix`: the report of a run, and what of its fix was written into the task's file."""
+"""`vxconf run --fix`: writes the suggested grants of a failed run into the task's file, and prints the report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 def fix_and_report(task: Task, result: RunResult, *, as_json: bool) -> None:
-    """Write the fix of a failed run, and print the report with what was changed, or why nothing was."""
+    """Write the fix of a failed run, and print the report with the changes, or with the reason why there are none.
+
+    Args:
+        task: the task that was run.
+        result: the result of the run.
+        as_json: whether to print JSON.
+    """
     changes: tuple[Change, ...] = ()
     problem: Unfixed | None = None
     if result.exit_code and result.started:
@@ -38,7 +44,7 @@ def fix_and_report(task: Task, result: RunResult, *, as_json: bool) -> None:
 
 
 def _without(result: RunResult) -> Unfixed:
-    """Why a failed run has no fix."""
+    """The reason why a failed run has no fix."""
     code = result.command_exit_code
     if result.violations or result.trace == "partial" or code is None:
         return Unfixed("no entry would let the task pass", "see what the report says")

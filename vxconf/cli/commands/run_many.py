@@ -1,4 +1,4 @@
-"""`vxconf run TASK TASK …`, `-j`, `--all`: several tasks, what they need first, one summary."""
+"""`vxconf run TASK TASK …`, `-j`, `--all`: runs several tasks after the tasks they need, and prints one summary."""
 
 from __future__ import annotations
 
@@ -32,7 +32,15 @@ _MOST_JOBS = 1024
 
 
 def main(arguments: Arguments, *, timeout: float | None) -> int:
-    """Runs; 0 when every task passed, 128+n when a signal stopped the run, 125 when nothing was run, else 1."""
+    """Runs several tasks.
+
+    Args:
+        arguments: the arguments of `run`.
+        timeout: the seconds each command may take, in place of the task's own limit.
+
+    Returns:
+        0 when every task passed, 128+n when signal n stopped the run, 125 when nothing was run, else 1.
+    """
     if arguments["fix"]:
         raise UsageError("--fix takes one task: its own grants are what is written")
     if arguments["args"]:
@@ -73,21 +81,28 @@ def _steps(arguments: Arguments) -> tuple[Step[Task], ...]:
 
 
 def _everywhere(workspace: Workspace, names: list[str]) -> list[Task]:
-    """The tasks of these names in every project, or all there are."""
+    """The tasks of these names in every project, or all tasks without a name."""
     for name in names:
         if "#" in name:
             raise UsageError(f"--all takes bare task names, and {name} names a project")
     found = [task for task in workspace.tasks if not names or task.name in names]
     hiding = workspace.unreadable
-    for name in names:
-        if not hiding and not any(task.name == name for task in found):
-            near = tuple(dict.fromkeys(near_names(name, [task.name for task in workspace.tasks])))
-            raise UsageError(str(Unknown(f'no project of {workspace.root} has a task "{name}"', near)))
-    # what cannot be read may have any task: one stands for them, and is refused
+    if not hiding:
+        _hold_known(workspace, names)
+    # an unreadable file may have any task: one of each name stands for them, and is refused
     found += [Task(project, name) for project in hiding for name in names or ["*"] if project.task(name) is None]
     if not found:
         raise UsageError(f"the workspace {workspace.root} has no task")
     return found
+
+
+def _hold_known(workspace: Workspace, names: list[str]) -> None:
+    """Refuses a name that no task of the workspace has."""
+    known = [task.name for task in workspace.tasks]
+    for name in names:
+        if name not in known:
+            message = f'no project of {workspace.root} has a task "{name}"'
+            raise UsageError(str(Unknown(message, near_names(name, known))))
 
 
 def _jobs(value: object) -> int:
@@ -99,7 +114,7 @@ def _jobs(value: object) -> int:
 
 
 def _refused(steps: tuple[Step[Task], ...], refused: dict[str, tuple[Diagnostic, ...]], *, as_json: bool) -> int:
-    """Nothing is run where a task among them is refused."""
+    """Prints the refusals of the tasks; the status is 125, since nothing is run when one is refused."""
     if as_json:
         ended = [
             EndedTask(
@@ -158,7 +173,7 @@ def _summary(ended: tuple[EndedTask, ...]) -> str:
 
 
 class _Show:
-    """What people see while it runs: every line under its task's name where several run at once."""
+    """The output while tasks run: with several at once every line has its task's name in front."""
 
     def __init__(self, *, as_json: bool, together: bool, total: int) -> None:
         self._as_json = as_json
@@ -211,14 +226,14 @@ class _Show:
         if self._status is not None:
             self._status.clear()
         view = memoryview(data)
-        # JSON has stdout to itself
+        # with --format json standard output has the JSON alone
         descriptor = 2 if self._as_json else stream
         while view:
             try:
                 view = view[os.write(descriptor, view) :]
             except BlockingIOError:
                 time.sleep(0.01)
-            except OSError:  # nobody reads it any more
+            except OSError:  # the reader is gone
                 return
 
     def _draw(self) -> None:
@@ -245,7 +260,7 @@ def _why(ended: EndedTask, result: RunResult) -> str:
 
 
 class _Status:
-    """One line at the bottom of a terminal, taken away before anything else is written."""
+    """The status line at the bottom of a terminal, erased before anything else is written."""
 
     def __init__(self) -> None:
         self._drawn = False

@@ -1,4 +1,4 @@
-"""`vxconf schema`: the JSON Schema of the task file, or of a resolved config."""
+"""`vxconf schema`: prints the JSON Schema of the task file, or of a resolved config."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Arguments) -> int:
-    """Prints it as it is shipped."""
+    """Prints the schema file as it is shipped."""
     out(schema_files.text("resolved" if arguments["resolved"] else "vx"))
     return OK

@@ -1,4 +1,4 @@
-"""The hook's way through `check` loads little, and reads its words as typer does."""
+"""A plain `check` loads few modules, and its words mean the same as typer reads them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _HEAVY = (
     *("jsonschema", "rich", "typer", "click", "asyncio", "subprocess", "tempfile", "argparse", "h11", "dns"),
-    # each of them a part of a start that can be measured
+    # modules whose loading can be measured in the start of a check
     *("tomllib", "json", "pathlib", "ipaddress"),
     "vxconf.diagnostics.codes.table",
 )
@@ -37,7 +37,7 @@ def test_a_healthy_file_is_checked_without_the_heavy_libraries(workspace_factory
         "print(status, *names)\n"
     )
     done = subprocess.run(
-        # without site: what an environment loads at every start is not the program's doing
+        # -S: the modules that an environment's site loads are not loaded by the program
         [sys.executable, "-S", "-c", program],
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
@@ -107,7 +107,7 @@ def test_plain_words_mean_the_same_on_both_ways(words: list[str], monkeypatch: p
         ["-x", "check"],
     ],
 )
-def test_whatever_is_unusual_is_left_to_typer(words: list[str]) -> None:
+def test_an_unusual_command_line_is_left_to_typer(words: list[str]) -> None:
     assert check_arguments(words) is None
 
 

@@ -1,4 +1,4 @@
-"""The command line's contract, through real processes."""
+"""The contract of the command line, held with real processes."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_directory_can_be_given_before_and_after_the_command(root: Path, words
 
 
 @pytest.mark.parametrize("words", [("-C", "apps/shop", "resolve", "build"), ("resolve", "build", "-C", "apps/shop")])
-def test_so_it_can_for_the_other_commands(root: Path, words: tuple[str, ...]) -> None:
+def test_any_name_can_be_printed_by_the_other_commands(root: Path, words: tuple[str, ...]) -> None:
     assert json.loads(_vx(*words, cwd=root).stdout)["project"] == str(root / "apps/shop")
 
 
@@ -261,7 +261,7 @@ def test_an_unforeseen_mistake_is_one_line_and_its_traceback_is_for_whoever_asks
         done = subprocess.run(
             [sys.executable, "-c", program, "check"],
             cwd=root,
-            # a home that takes no file
+            # no file can be written into this home
             env={**os.environ, "PYTHONPATH": str(REPOSITORY), "VXCONF_DEBUG": debug, "HOME": os.devnull},
             capture_output=True,
             text=True,
@@ -337,7 +337,7 @@ def test_colour_is_for_a_terminal_that_wants_it(root: Path) -> None:
                 while chunk := os.read(ours, 4096):
                     found += chunk
             except OSError:
-                # how a terminal says that its other end has closed
+                # a closed terminal answers a write with EIO
                 pass
         os.close(ours)
         return found

@@ -1,4 +1,4 @@
-"""A check whose streams are closed or full, and whose files are anything but text: a status, and never a traceback."""
+"""A check with closed or full streams, or of files that are no text, ends with a status and no traceback."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def test_a_closed_stream_changes_no_verdict(root: Path, project: str, status: in
     assert (done.returncode, done.stderr if "2>" in closed else "") == (status, "")
 
 
-def test_what_cannot_be_written_is_said_and_is_no_pass(root: Path) -> None:
+def test_output_that_cannot_be_written_is_reported_and_is_no_pass(root: Path) -> None:
     done = _vx("check", "--format", "json", "good/vx.toml", cwd=root, streams=">/dev/full")
     assert (done.returncode, done.stderr) == (2, "error: standard output cannot be written: no space left on device\n")
 
 
-def test_so_it_is_where_typer_reads_the_words(root: Path) -> None:
+def test_output_that_cannot_be_written_is_reported_where_typer_reads_the_words_too(root: Path) -> None:
     done = _vx("schema", cwd=root, streams=">/dev/full")
     assert (done.returncode, done.stderr) == (2, "error: standard output cannot be written: no space left on device\n")
 
@@ -90,7 +90,7 @@ _KINDS: list[tuple[str, str | bytes | Link | None, str]] = [
 
 
 @pytest.mark.parametrize(("content", "says"), [row[1:] for row in _KINDS], ids=[row[0] for row in _KINDS])
-def test_what_is_no_task_file_is_one_problem_of_it(
+def test_a_file_of_another_kind_is_one_diagnostic(
     workspace_factory: Factory, content: str | bytes | Link | None, says: str
 ) -> None:
     root = workspace_factory({"p/vx.toml": content, "q/vx.toml": _OK})

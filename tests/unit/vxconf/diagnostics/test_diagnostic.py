@@ -1,4 +1,4 @@
-"""Diagnostics as values, and the table of their codes."""
+"""Diagnostics are values, and the table documents their codes."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Diagnostics as text, JSON, SARIF and GitHub commands."""
+
 from __future__ import annotations
 
 import json
@@ -79,7 +81,7 @@ def test_a_very_long_line_is_shown_around_the_fault() -> None:
     assert shown[carets.index("^") : carets.rindex("^") + 1] == "FAULT"
 
 
-def test_what_is_said_of_a_file_as_a_whole_has_no_excerpt() -> None:
+def test_a_diagnostic_of_a_whole_file_has_no_excerpt() -> None:
     assert _shown(_diagnostic(Place(1, 1, 1, 1), path="", file="vx.toml"), "text") == [
         'vx.toml:1:1: error VX103: allow.network "https://pkg.test" is not a host pattern',
         '  = help: write the host alone: "pkg.test" or "pkg.test:443"',

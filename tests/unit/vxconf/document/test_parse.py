@@ -1,4 +1,4 @@
-"""Bytes that are no document: always a diagnostic with its place, never another exception, never a wait."""
+"""Bytes that do not parse give a diagnostic with its place, never another exception and never a long wait."""
 
 from __future__ import annotations
 

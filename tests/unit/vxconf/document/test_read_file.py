@@ -1,3 +1,5 @@
+"""A reader gives the bytes of regular files, and refuses every other kind of file."""
+
 from __future__ import annotations
 
 import os
@@ -53,7 +55,7 @@ def test_more_bytes_than_the_limit_are_not_read(tmp_path: Path) -> None:
 
 
 def test_a_growing_file_is_stopped_at_the_limit() -> None:
-    # its size is told as 0
+    # stat gives a size of 0
     with pytest.raises(TooLarge):
         read_file("/proc/cpuinfo", limit=10)
 

@@ -89,7 +89,7 @@ def test_json_values_and_keys_are_where_they_are() -> None:
 
 
 @pytest.mark.parametrize("missing", [("tasks", "bé.d", "exec", "nope"), ("tasks", "bé.d", "exec", "nope", 3, "x")])
-def test_what_is_not_there_has_the_place_of_what_is_around_it(missing: FieldPath) -> None:
+def test_a_missing_value_has_the_place_of_the_value_around_it(missing: FieldPath) -> None:
     document = parse(TOML.encode(), file="vx.toml")
     assert at(document, *missing) == "exec"
     assert at(document, *missing, key=True) == "exec"

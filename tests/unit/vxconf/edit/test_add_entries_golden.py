@@ -1,4 +1,4 @@
-"""Task files before and after the same entries were added: each keeps its own style, byte for byte."""
+"""Task files keep their own style, byte for byte, when entries are added: pairs of files before and after."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_entries_are_added_in_the_files_own_style(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name)
-def test_nothing_that_was_there_is_gone_and_a_second_time_changes_nothing(path: Path) -> None:
+def test_an_edit_keeps_every_value_and_a_second_one_changes_nothing(path: Path) -> None:
     raw = path.read_bytes()
     found, _ = with_entries(raw, file=path.name, additions=ADDED)
     rest = iter(found)

@@ -1,4 +1,4 @@
-"""TOML that is hard to add to: it is added to rightly, or the file is refused and stays as it was."""
+"""TOML that is hard to edit is edited correctly, or the file is refused and stays as it was."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_list_is_made_where_its_neighbours_are(before: str, after: str) -> Non
         pytest.param("[[x]]\n[[x]]\n[tasks.t.exec.sandbox]\n[[y]]\n[tasks.u]\n", id="tables that tomlkit reorders"),
     ],
 )
-def test_what_cannot_be_written_rightly_is_refused(text: str) -> None:
+def test_a_list_that_cannot_be_edited_safely_is_refused(text: str) -> None:
     with pytest.raises(Uneditable, match="is written in a way that entries cannot be added to"):
         _added(text)
 

@@ -1,6 +1,6 @@
-"""Pairs under fixtures/explain and fixtures/resolved, in one workspace made for each; UPDATE_GOLDEN=1 rewrites them.
+"""The cases under fixtures/explain and fixtures/resolved, in workspaces of their own; UPDATE_GOLDEN=1 rewrites them.
 
-Directories of the machine are written as `/ws`, `/home/mel` and `/tmp/vx`.
+The files spell the machine's directories as `/ws`, `/home/mel` and `/tmp/vx`.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _TREE: Tree = {
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The project the cases are put into, with a home and a temporary directory that hold nothing of this machine."""
+    """The project of the cases, with an empty home and an empty temporary directory."""
     base = tmp_path.resolve()
     make_tree(base / "home", {".npmrc": "", ".cache/x": ""})
     (base / "tmp").mkdir()
-    # which there are, and which of them may be read, is this machine's own
+    # the system's secrets, and whether they can be read, differ between machines
     monkeypatch.setattr(credentials, "system", lambda _files: ())
     monkeypatch.setenv("HOME", str(base / "home"))
     monkeypatch.setenv("VX_TMPDIR", str(base / "tmp"))

@@ -1,4 +1,4 @@
-"""Both columns of an explanation from one machine, and the literal profile."""
+"""Explanations for both platforms from one machine, and the literal macOS profile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is implied by where a task is and what its key folds, each told with its reason, and asked about by path."""
+"""Implied items follow from a task's place and its cache key; each has a reason, and `--why` gives the same one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TREE: Tree = {
 
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository whose workspace is one of its directories."""
+    """A repository with its workspace in a subdirectory."""
     base = tmp_path.resolve()
     make_tree(base, {"home/.npmrc": "", "tmp/x": "", "repo/.git/HEAD": "", "repo/tools/t": "", "else/y": ""})
     make_tree(base / "repo/ws", {".vx/workspace.toml": "", **_TREE})
@@ -65,7 +65,7 @@ def explained(
 
 
 def told(repo: Path, data: dict[str, Any]) -> dict[str, tuple[str, list[str]]]:
-    """Reason and notes by path from the repository."""
+    """The reason and the notes of each implied item, by path from the repository."""
     return {
         os.path.relpath(item["value"], repo) if item["value"].startswith("/") else item["value"]: (
             item["reason"],
@@ -86,7 +86,7 @@ def test_packages_outputs_and_walls_are_told_with_their_reasons(repo: Path, caps
     assert notes[0] == f"linked by {repo}/ws/node_modules/@acme/money"
     assert notes[1].startswith("add a task of libs/money that has a cache to dependsOn, or grant it with allow.read")
     assert notes[1].endswith("name libs/money/** in cache.inputs.workspaceFiles")
-    # where no project is there is no task to depend on
+    # a directory without a project has no task to depend on
     assert not any("dependsOn" in note for note in found["ws/vendor/x"][1])
     assert found["ws/libs/dates/dist"][0] == "a refused read in it is reported, as in the project"
 

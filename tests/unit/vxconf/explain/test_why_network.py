@@ -1,4 +1,4 @@
-"""`explain` of hosts, ports and sockets: what each entry becomes, and `--why` with the line that decides."""
+"""Explanations of hosts, ports and sockets, and answers of `--why` with the line that decides."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_a_sockets_path_is_answered_for_connecting_too(
 
 def test_a_socket_that_exists_is_known_whatever_its_name(project: Project) -> None:
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind("lib/s")  # beside the working directory: the whole path may be too long
+        server.bind("lib/s")  # a relative name: the absolute path of a socket may be too long
         assert not project.why("lib/s")["connect"]["allowed"]
     assert "connect" not in project.why("lib/x")
 

@@ -1,4 +1,4 @@
-"""Warnings about hosts, ports and sockets: valid, and probably not what was meant."""
+"""Warnings about hosts, ports and sockets that are valid and probably not meant."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_grant_that_is_probably_not_meant_is_warned_of(
     [
         'allow.network = ["acme.test", "*.acme.test"]',
         'allow.network = ["acme.test:80", "acme.test:443"]',
-        'allow.network = ["db.acme.test", "db.acme.test:5432"]',  # the second is dialled without a proxy
+        'allow.network = ["db.acme.test", "db.acme.test:5432"]',  # a program dials the second one without a proxy
         'allow.network = ["localhost", "localhost:4173"]',
         'allow.network = ["localhost:4173", "127.0.0.1:4173"]',
         'allow.network = ["acme.test"]\ndeny.network = ["acme.test:80", "*.acme.test", "*:22"]',

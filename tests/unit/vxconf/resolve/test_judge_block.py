@@ -43,7 +43,7 @@ _TREE = {
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each kind of judging was done."""
+    """Counts the calls of each judging function."""
     counts: Counter[str] = Counter()
 
     def count(owner: Any, name: str) -> None:

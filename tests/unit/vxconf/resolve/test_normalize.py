@@ -1,3 +1,5 @@
+"""Valid data becomes a model with every field."""
+
 from __future__ import annotations
 
 from tests.support.task_data import as_data
@@ -74,7 +76,7 @@ def test_an_absent_block_is_no_sandbox_and_an_empty_one_the_baseline() -> None:
     assert (b.exec.sandbox.read, b.exec.sandbox.write, b.exec.sandbox.network) == ((), (), None)
 
 
-def test_nothing_of_the_cache_becomes_a_grant() -> None:
+def test_a_cache_table_grants_nothing() -> None:
     cache = {"inputs": {"files": ["lib/**"]}, "outputs": {"files": ["out/**"]}}
     model = normalize({"tasks": {"a": {"exec": {"command": "x", "sandbox": {}}, "cache": cache}}})
     run = model.tasks[0].exec

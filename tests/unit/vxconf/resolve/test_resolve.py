@@ -1,4 +1,4 @@
-"""What a grant's spelling becomes."""
+"""The spelling of a grant decides about its canonical form."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_write_grant_spelled_outside_on_purpose_is_not_judged_by_the_link_rule
     assert _write(grant) == ("/ws/libs/money/src/",)
 
 
-#: Links as a task could leave them where it may write.
+#: Links that a task could leave where it may write.
 _PLANTED = MemoryFiles.of(
     "/home/mel/.ssh/id",
     "/vault/netrc",
@@ -168,7 +168,7 @@ def test_a_link_opens_no_store_no_secret_and_no_repository_to_a_grant_that_does_
         ("dist/home", "/home/mel/"),
     ],
 )
-def test_what_is_kept_closed_is_named_itself_and_other_links_lead_where_they_do(grant: str, expected: str) -> None:
+def test_a_closed_place_has_to_be_named_itself_and_other_links_are_followed(grant: str, expected: str) -> None:
     found = _resolve({"allow": {"read": [grant]}}, files=_PLANTED)
     assert (found.config.allow_read, found.refusals) == ((expected,), ())
 

@@ -1,4 +1,4 @@
-"""A fix written into a task's file: all of it or nothing, and never into what somebody else changed."""
+"""A fix is written into a task's file as a whole or not at all, and never over another's change."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_credential_stores_are_never_added(workspace_factory: Factory) -> None:
     assert "npmrc" not in (root / "p/vx.toml").read_text()
 
 
-def test_what_is_there_already_changes_nothing(workspace_factory: Factory) -> None:
+def test_an_entry_that_is_there_already_changes_nothing(workspace_factory: Factory) -> None:
     root = _root(workspace_factory)
     assert "already" in _refused(_task(root), Fix(allow=FixPaths(read=("src/",)))).message
 

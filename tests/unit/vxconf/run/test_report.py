@@ -1,4 +1,4 @@
-"""What people are told of a run, and the JSON of one."""
+"""The report of a run for people, and its JSON."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_run_that_did_not_start_says_why_and_what_to_do(workspace_factory: Fac
     ]
 
 
-def test_what_was_not_seen_and_what_took_too_long_are_said(workspace_factory: Factory) -> None:
+def test_a_partial_trace_and_a_timeout_are_reported(workspace_factory: Factory) -> None:
     result = _result(exit_code=124, timed_out=True, trace="none", trace_reason="no observer was asked for")
     lines = report_text(result, _task(workspace_factory)).splitlines()
     assert lines == ["p#t was ended: it ran out of time", "not everything it did was seen: no observer was asked for"]

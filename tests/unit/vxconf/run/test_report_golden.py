@@ -1,4 +1,4 @@
-"""The report of a run for people and for programs, from the same result: the golden corpus in fixtures/reports."""
+"""Reports for people and for programs from the same results: the golden files in fixtures/reports."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_result_gives_the_report_and_the_json_beside_it(name: str, workspace_f
     _golden(REPORTS / f"{name}.json", json.dumps(result_as_dict(result, task=task.id), indent=2) + "\n")
 
 
-def test_what_was_written_is_told_instead_of_what_is_to_be_written(workspace_factory: Callable[[Tree], Path]) -> None:
+def test_written_entries_are_reported_instead_of_suggestions(workspace_factory: Callable[[Tree], Path]) -> None:
     root = workspace_factory({"p/vx.toml": (REPORTS / "vx.toml").read_text(encoding="utf-8")})
     task = vxconf.load(str(root)).task("p#build")
     changes = [

@@ -1,4 +1,4 @@
-"""What is generated is fresh, and every example in the documentation is what it says it is."""
+"""Generated files are fresh, and the examples in the documentation are valid or wrong as they say."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vxconf.schema import generate
 from vxconf.validate.validate import validate_workspace
 
 _BLOCK = re.compile(r"^```(?P<language>toml|json|jsonc)(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-#: Tables only a task file has at its top; a block with none of them is about another file.
+#: The tables at the top of a task file; an example with none of them is about another file.
 _OURS = {"tasks", "name", "$schema"}
 _WORKSPACE = {"projects", "cacheDir"}
 
@@ -58,7 +58,7 @@ def test_example_in_the_documentation_is_judged_as_it_says(where: str, language:
         said = {d.code: d for d in judge(text.encode())}
         if code.stage is Stage.TEXT:
             assert code.code in said, where
-        # any other error would hide the one the example is about
+        # another error would hide the one that the example shows
         assert {c for c, d in said.items() if d.severity is Severity.ERROR} <= {code.code}, (where, said)
     elif _is_config(language, text):
         if language == "toml" and _WORKSPACE & tomllib.loads(text).keys():

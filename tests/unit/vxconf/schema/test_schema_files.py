@@ -123,7 +123,7 @@ def test_lookup_follows_names_and_lists() -> None:
 
 
 def test_schema_is_found_in_a_wheel(tmp_path: Path) -> None:
-    # a wheel has the schemas inside the package; the checkout's own are beside it
+    # a wheel has the schemas inside the package, a checkout beside it
     package = tmp_path / "vxconf"
     (package / "_schema").mkdir(parents=True)
     (package / "__init__.py").write_text("")

@@ -1,4 +1,4 @@
-"""Loosening any one constraint of the schema, or dropping any one rule, must change what the corpus gets."""
+"""The corpus notices each loosened constraint of the schema and each dropped rule: some verdict changes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _nodes(node: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def _mutations() -> Iterator[Path]:
-    """The path of each keyword, field and branch that can be taken out."""
+    """The path of each keyword, field and branch that a mutation takes out."""
     for at, node in _nodes(schema_files.load("vx")):
         if not isinstance(node, dict) or (at and at[-1] in {"properties", "definitions"}):
             continue
@@ -68,7 +68,7 @@ def _mutations() -> Iterator[Path]:
 
 
 def _copy(path: Path) -> tuple[Any, Any]:
-    """A schema of one's own, and in it what holds the last part of `path`."""
+    """A copy of a schema, and the node in it that holds the last part of `path`."""
     mutant: Any = copy.deepcopy(schema_files.load("vx"))
     parent = mutant
     for key in path[:-1]:
@@ -90,12 +90,12 @@ def _shifted(path: Path, by: int) -> Any:
 
 @functools.cache
 def _corpus() -> tuple[Any, ...]:
-    # the files that speak of every field come first: most mutants fall there
+    # files with every field come first: most mutations are noticed there
     return tuple(sorted(documents(), key=lambda d: -len(d.text)))
 
 
 def _verdict(data: object, form: Any, root: Any) -> Verdict:
-    # codes and fields alone: another wording is not another verdict
+    # a verdict is the codes and the fields; another wording is the same verdict
     return frozenset((finding.code, finding.path) for finding in schema_findings(data, form, "vx", root))
 
 

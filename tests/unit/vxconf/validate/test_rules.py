@@ -1,4 +1,4 @@
-"""Rules across fields where a golden file says too little; and what the rules make of broken documents."""
+"""Rules across fields where a golden file says too little, and rules over broken documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every file under fixtures/configs; UPDATE_GOLDEN=1 rewrites what is expected of the invalid ones."""
+"""The files under fixtures/configs; UPDATE_GOLDEN=1 rewrites the expected diagnostics of the invalid ones."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def test_every_expectation_belongs_to_a_config() -> None:
 
 
 @pytest.mark.parametrize("path", INVALID, ids=lambda p: p.name)
-def test_one_mistake_is_said_once(path: Path) -> None:
+def test_a_mistake_is_reported_once(path: Path) -> None:
     said = [(d.path, d.place, d.code) for d in diagnose(path)]
     assert len(said) == len(set(said))
-    # two errors on one field are two accounts of one mistake
+    # two errors on one field would report one mistake twice
     fields = [d.path for d in diagnose(path) if d.severity is Severity.ERROR and d.path and d.code.startswith("VX1")]
     assert len(fields) == len(set(fields))
 
@@ -61,4 +61,4 @@ def test_every_code_the_text_alone_can_have_is_in_the_corpus() -> None:
 
     said = {d.code for path in INVALID for d in diagnose(path)}
     expected = {code.code for code in CODES.values() if code.stage is Stage.TEXT}
-    assert expected - said == {"VX002", "VX008"}  # files too large to keep; see test_document_hostile
+    assert expected - said == {"VX002", "VX008"}  # test_parse has the files that are too large to keep

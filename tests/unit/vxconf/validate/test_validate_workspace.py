@@ -1,4 +1,4 @@
-"""The workspace's own file is held to its schema in the same words as a task file."""
+"""A workspace file is held to its schema, with messages like those of a task file."""
 
 from __future__ import annotations
 

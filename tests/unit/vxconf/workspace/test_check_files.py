@@ -1,4 +1,4 @@
-"""What a check of a workspace finds, against real files."""
+"""Checks of workspaces of real files."""
 
 from __future__ import annotations
 

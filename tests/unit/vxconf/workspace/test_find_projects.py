@@ -1,3 +1,5 @@
+"""A search finds the projects of a workspace, and only those."""
+
 from __future__ import annotations
 
 from pathlib import Path

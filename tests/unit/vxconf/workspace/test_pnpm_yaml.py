@@ -1,3 +1,5 @@
+"""The list reader agrees with YAML, or refuses the file."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""The rules choose the workspace root in their order."""
+
 from __future__ import annotations
 
 import itertools

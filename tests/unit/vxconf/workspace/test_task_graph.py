@@ -1,4 +1,4 @@
-"""Which tasks a key folds, and what follows: which packages may be read, and whether the key can be trusted."""
+"""A cache key includes the tasks it depends on; packages may be read, and keys trusted, accordingly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library's surface."""
+"""The library: a workspace, its projects and its tasks."""
 
 from __future__ import annotations
 
