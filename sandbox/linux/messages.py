@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from sandbox.contract.results import Access, Observer
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
 
 #: Why a trace has a hole where strace ended before the command did; another attempt is made for no other reason.
 LOST = "strace ended before the command did"

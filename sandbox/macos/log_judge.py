@@ -12,9 +12,9 @@ from sandbox.base import globs
 from sandbox.contract.config import Reach
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Violation
+from sandbox.judge.grant_spelling import shown
 from sandbox.judge.ignore import IgnoredDenials
 from sandbox.judge.judge import Judge
-from sandbox.judge.spelling import shown
 
 if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import NotStarted
 from sandbox.contract.results import Protections
-from sandbox.run import verdict
+from sandbox.run import exit_status
 
 if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig
@@ -38,10 +38,10 @@ def settle(
         missing: why not every denial was heard of; empty when all were.
     """
     if not ended.started or ended.status is None:
-        return verdict.not_started(NotStarted(ended.refused or "the command was not started"))
+        return exit_status.not_started(NotStarted(ended.refused or "the command was not started"))
     trace: Trace = "none" if not observed else "partial" if missing else "complete"
-    status, signalled = verdict.own_status(ended.status)
-    end = verdict.CommandEnd(
+    status, signalled = exit_status.own_status(ended.status)
+    end = exit_status.CommandEnd(
         status=status,
         signal=signalled,
         timed_out=ended.timed_out,
@@ -61,4 +61,4 @@ def settle(
         stdout=ended.stdout,
         stderr=ended.stderr,
     )
-    return verdict.settled(end, judge.files, violations, after)
+    return exit_status.settled(end, judge.files, violations, after)

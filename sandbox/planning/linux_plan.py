@@ -12,7 +12,7 @@ from sandbox.planning.held_directories import hold
 from sandbox.planning.mark_tree import MarkTree
 from sandbox.planning.name_grants import GrantedNames
 from sandbox.planning.operations import Name, Names, Origin
-from sandbox.planning.plan import Plan
+from sandbox.planning.path_reach import Plan
 from sandbox.planning.write_places import protected, write_places
 from sandbox.request import write_grants
 from sandbox.request.protected_names import ProtectedNames

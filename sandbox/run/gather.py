@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sandbox.contract.config import ResolvedSandboxConfig
     from sandbox.planning.macos.profile_rules import MacPlan
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
     from sandbox.request.request import Request
 
 _SHARED = ("/tmp", "/var/tmp")  # noqa: S108  names of directories, in which nothing is made here

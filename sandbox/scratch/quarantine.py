@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sandbox.base.host_facts import Files
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
 
 #: The place of set-aside files, below the directory of all tasks' temporary directories, which no task sees.
 _KEPT = "set-aside"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sandbox.contract.results import RunResult
     from sandbox.linux.messages import Base
     from sandbox.planning.macos.profile_rules import MacPlan
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
     from sandbox.request.linked_packages import LinkedProjects
     from sandbox.request.request import Request
     from sandbox.session.doctor import HostReport, Prober

@@ -19,7 +19,7 @@ from vxconf.resolve.judge_block import BlockSetting, JudgedBlock, judge_block
 from vxconf.resolve.normalize import normalize
 
 if TYPE_CHECKING:
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
     from vxconf.document.document import Document
     from vxconf.resolve.task_model import SandboxModel
 

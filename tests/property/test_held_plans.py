@@ -17,7 +17,7 @@ from tests.property.strategies import Case, cases
 from tests.support.plans import request
 
 if TYPE_CHECKING:
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
 
 _ORDER = [Reach.HIDDEN, Reach.READ, Reach.NAME, Reach.WRITE]
 

@@ -12,7 +12,7 @@ from sandbox.contract.results import Access, Violation
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.judge import Judge
 from sandbox.planning.operations import Bind, Cover, Operation, Origin, ReadOnlyRoot, Way
-from sandbox.planning.plan import Plan
+from sandbox.planning.path_reach import Plan
 
 O = Origin(field="allowRead[0]")  # noqa: E741  one letter keeps the plans below readable
 NAMES = st.sampled_from(["a", "b", "c*", "d[1]"])

@@ -23,7 +23,7 @@ from tests.support.seatbelt import Profile
 
 if TYPE_CHECKING:
     from sandbox.planning.macos.profile_rules import Filter, MacPlan
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
     from sandbox.request.request import Request
 
 #: Worlds; some 30 paths are asked about in each with every operation, some 200 of `access()`, so over 10,000 in all,

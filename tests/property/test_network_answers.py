@@ -11,7 +11,7 @@ from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.network_denials import NetworkDenials, never_suggested
-from sandbox.planning.plan import Plan
+from sandbox.planning.path_reach import Plan
 from sandbox.proxy.policy import policy_from_config
 from sandbox.proxy.policy.host_rules import HostRules
 from sandbox.proxy.policy.policy import NOT_ALLOWED, Policy

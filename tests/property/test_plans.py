@@ -16,7 +16,7 @@ from tests.property.strategies import FACTS, TEMP_ROOT, WORKSPACE, Case, cases, 
 from tests.support.plans import planned, request
 
 if TYPE_CHECKING:
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
 
 ORDER = [Reach.HIDDEN, Reach.READ, Reach.WRITE]
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sandbox.contract.results import RunResult
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
 
 pytestmark = pytest.mark.kernel
 

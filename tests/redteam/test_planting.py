@@ -10,7 +10,7 @@ import pytest
 
 from sandbox.machine.ask_facts import HostFiles
 from sandbox.planning.operations import Origin, ReadOnlyRoot
-from sandbox.planning.plan import Plan
+from sandbox.planning.path_reach import Plan
 from sandbox.request.protected_names import ProtectedNames, existing
 from sandbox.scratch import quarantine
 from tests.conftest import make_tree

@@ -14,7 +14,7 @@ from sandbox.request.request import WorkspaceFacts
 
 if TYPE_CHECKING:
     from sandbox.base.host_facts import Files
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
     from sandbox.request.linked_packages import LinkedProjects
     from sandbox.request.request import Request
 

@@ -21,7 +21,7 @@ from sandbox.request.request import WorkspaceFacts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
     from sandbox.request.request import Request
 
 #: Where the project is in the workspace.

@@ -14,7 +14,7 @@ from vxconf.explain import explain_network
 
 if TYPE_CHECKING:
     from sandbox.planning.operations import Operation
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
     from vxconf.explain.explain_grants import Explained
     from vxconf.resolve.task_model import Entry
 

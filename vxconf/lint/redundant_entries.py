@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sandbox.base.host_facts import Files
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
     from sandbox.request.request import Request
     from vxconf.document.document import Document
     from vxconf.resolve.judge_block import JudgedBlock

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_facts import Files, HostFacts
     from sandbox.contract.config import Platform
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
     from sandbox.request.linked_packages import LinkedProjects
     from sandbox.request.request import Request
     from vxconf.diagnostics.diagnostic import FieldPath
@@ -93,7 +93,7 @@ class BlockSetting(NamedTuple):
     facts: HostFacts
 
 
-class Upstream(NamedTuple):
+class UpstreamTasks(NamedTuple):
     """The tasks before a task: what they make, and which projects the task's cache key answers for.
 
     Attributes:
@@ -128,7 +128,7 @@ class JudgedBlock:
         origins: dict[str, str],
         refusals: tuple[Diagnostic, ...],
         where: BlockSetting,
-        upstream: Callable[[], Upstream],
+        upstream: Callable[[], UpstreamTasks],
         bare_plan: Plan | None,
     ) -> None:
         """Takes the attributes, and `upstream`, which only the whole request needs: it reads other task files."""
@@ -200,7 +200,7 @@ class JudgedBlock:
 
 
 def judge_block(
-    block: SandboxModel, document: Document, where: BlockSetting, upstream: Callable[[], Upstream] = Upstream
+    block: SandboxModel, document: Document, where: BlockSetting, upstream: Callable[[], UpstreamTasks] = UpstreamTasks
 ) -> JudgedBlock:
     """Resolves a block and finds every reason why it cannot be granted.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sandbox.contract.config import Platform, ResolvedSandboxConfig
     from sandbox.machine.ask_facts import Snapshot
     from sandbox.request.request import Request
-    from vxconf.resolve.judge_block import BlockSetting, JudgedBlock, Upstream
+    from vxconf.resolve.judge_block import BlockSetting, JudgedBlock, UpstreamTasks
     from vxconf.resolve.task_model import TaskModel
     from vxconf.workspace.find_projects import ProjectFinder
     from vxconf.workspace.load_file import Known, LoadedFile
@@ -104,7 +104,7 @@ class EnclosingWorkspace(Protocol):
     def possible_task(self, reference: str) -> Task:
         """The task of a reference, or one that an unreadable file may have."""
 
-    def upstream_of(self, task: Task) -> Upstream:
+    def upstream_of(self, task: Task) -> UpstreamTasks:
         """The outputs of the tasks before a task, and the projects its cache key answers for."""
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sandbox.request.task_outputs import Declared, anchored
-from vxconf.resolve.judge_block import Upstream
+from vxconf.resolve.judge_block import UpstreamTasks
 from vxconf.workspace.find_projects import TooManyDirectories
 from vxconf.workspace.manifests import manifest_dependencies, python_name
 from vxconf.workspace.references import Unknown
@@ -29,9 +29,9 @@ class TaskGraph:
         self._workspace = workspace
         self._direct: dict[str, tuple[Project, ...]] = {}
 
-    def upstream_of(self, task: Task) -> Upstream:
+    def upstream_of(self, task: Task) -> UpstreamTasks:
         """The outputs of the tasks before a task, and the projects its cache key answers for."""
-        return Upstream(
+        return UpstreamTasks(
             keyed=self.keyed_projects(task),
             made=tuple((other.project.directory, other.output_files) for other in self.keyed_tasks(task)),
             declared=Declared(

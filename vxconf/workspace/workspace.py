@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sandbox.base.host_facts import HostFacts
     from sandbox.contract.config import Platform
     from vxconf.diagnostics.diagnostic import Diagnostic
-    from vxconf.resolve.judge_block import Upstream
+    from vxconf.resolve.judge_block import UpstreamTasks
     from vxconf.workspace.load_file import Known
     from vxconf.workspace.task_graph import TaskGraph
 
@@ -133,7 +133,7 @@ class Workspace:
 
         return TaskGraph(self)
 
-    def upstream_of(self, task: Task) -> Upstream:
+    def upstream_of(self, task: Task) -> UpstreamTasks:
         """The outputs of the tasks before a task, and the projects its cache key answers for."""
         return self.graph.upstream_of(task)
 

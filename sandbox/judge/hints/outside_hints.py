@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sandbox.base import paths
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Hint
-from sandbox.judge import spelling
+from sandbox.judge import grant_spelling
 from sandbox.judge.remedy_class import classify, nameable, writable
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ def hidden(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
     plain = sorted((path for path in found if path not in kept), key=boundary.directory)
     notes = []
     if plain:
-        remedy = next((path for path in plain if spelling.writable_down(path)), None)
-        note = f"outside the project, the task looked for {spelling.listed(plain)}"
+        remedy = next((path for path in plain if grant_spelling.writable_down(path)), None)
+        note = f"outside the project, the task looked for {grant_spelling.listed(plain)}"
         if remedy is not None:
-            note += f": {spelling.readable(remedy, boundary)} opens {spelling.shown(remedy)}"
+            note += f": {grant_spelling.readable(remedy, boundary)} opens {grant_spelling.shown(remedy)}"
         notes.append(Hint(line=note, class_="grant"))
     return [*notes, *credentials(kept)]
 
@@ -43,12 +43,12 @@ def refused(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
             by_class[told][access.path] = writable(access, boundary)
     notes = []
     if writes := by_class["grant"]:
-        note = f"outside the project, writing to {spelling.listed(writes)} was refused"
-        first = next((path for path in writes if spelling.writable_down(path)), None)
+        note = f"outside the project, writing to {grant_spelling.listed(writes)} was refused"
+        first = next((path for path in writes if grant_spelling.writable_down(path)), None)
         note += "" if first is None else _opening(first, writes[first], boundary)
         notes.append(Hint(line=note, class_="grant"))
     if shared := by_class["use-tmpdir"]:
-        note = f"writing to {spelling.listed(shared)} was refused: the task has a temporary directory of its own,"
+        note = f"writing to {grant_spelling.listed(shared)} was refused: the task has a temporary directory of its own,"
         notes.append(Hint(line=f"{note} so have it write to $TMPDIR", class_="use-tmpdir"))
     return [*notes, *credentials(by_class["credential"])]
 
@@ -58,15 +58,16 @@ def _opening(path: str, directory: str, boundary: Boundary) -> str:
     repository = next((above for above in (path, *paths.parents(path)) if paths.name(above) == ".git"), None)
     if repository is not None and paths.under(path, repository):
         # git locks and renames all over its directory, so no single name in it is of use.
-        grant = spelling.quoted(spelling.entry(repository, boundary, directory=True))
+        grant = grant_spelling.quoted(grant_spelling.entry(repository, boundary, directory=True))
         return f": allow.write = [{grant}] opens the repository's data, which git changes as a whole"
     # A directory the task makes itself cannot be a mount.
     itself = directory == path and nameable(path, boundary)
     if not itself and not boundary.refuses_writing(directory):
-        grant = spelling.quoted(spelling.entry(directory, boundary, directory=True))
-        return f": allow.write = [{grant}] opens {spelling.shown(directory)} and everything in it"
+        grant = grant_spelling.quoted(grant_spelling.entry(directory, boundary, directory=True))
+        return f": allow.write = [{grant}] opens {grant_spelling.shown(directory)} and everything in it"
     if nameable(path, boundary):
-        return f": allow.write = [{spelling.quoted(spelling.entry(path, boundary))}] opens {spelling.shown(path)}"
+        entry = grant_spelling.quoted(grant_spelling.entry(path, boundary))
+        return f": allow.write = [{entry}] opens {grant_spelling.shown(path)}"
     return ""
 
 
@@ -79,8 +80,8 @@ def interpreter(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
     )
     return [
         Hint(
-            line=f"{spelling.shown(path)} is hidden, since the task is hermetic and sees nothing below home:"
-            f" allow.read = [{spelling.quoted(_installation(path, boundary))}] opens it with what belongs to it",
+            line=f"{grant_spelling.shown(path)} is hidden, since the task is hermetic and sees nothing below home:"
+            f" allow.read = [{grant_spelling.quoted(_installation(path, boundary))}] opens it with what belongs to it",
             class_="grant",
         )
         for path in list(programs)[:1]
@@ -92,7 +93,7 @@ def credentials(found: Iterable[str]) -> list[Hint]:
     named = list(dict.fromkeys(found))
     if not named:
         return []
-    note = f"{spelling.listed(named)} holds credentials, so no grant is suggested:"
+    note = f"{grant_spelling.listed(named)} holds credentials, so no grant is suggested:"
     return [Hint(line=f"{note} pass what the task needs in a variable, by exec.env.passThrough", class_="credential")]
 
 
@@ -109,4 +110,4 @@ def _installation(path: str, boundary: Boundary) -> str:
     prefix = paths.parent(paths.parent(path))
     shared = (boundary.home, paths.join(boundary.home, ".local"))
     whole = paths.name(paths.parent(path)) == "bin" and prefix not in shared
-    return spelling.entry(prefix if whole else path, boundary, directory=whole)
+    return grant_spelling.entry(prefix if whole else path, boundary, directory=whole)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import globs, paths
 from sandbox.contract.results import Hint
-from sandbox.judge import spelling
+from sandbox.judge import grant_spelling
 from sandbox.judge.hints import outside_hints
 from sandbox.judge.remedy_class import classify, makes_anew, meant
 from sandbox.planning.operations import Bind, Cover, Name, Names
@@ -28,8 +28,8 @@ def unreadable(cwd: str, boundary: Boundary) -> list[Hint]:
         granted = isinstance(o, (Bind, Name, Names)) and o.origin.field
         if granted and (paths.at_or_under(cwd, o.path) or paths.at_or_under(o.path, cwd)):
             return []
-    here = spelling.quoted(spelling.entry(cwd, boundary))
-    line = f"no grant lets the task read its own directory {spelling.shown(cwd)}: allow.read = [{here}]"
+    here = grant_spelling.quoted(grant_spelling.entry(cwd, boundary))
+    line = f"no grant lets the task read its own directory {grant_spelling.shown(cwd)}: allow.read = [{here}]"
     return [Hint(line=line, class_="grant")]
 
 
@@ -39,8 +39,8 @@ def walls(walled: Iterable[Denied], boundary: Boundary, after: Aftermath) -> lis
     said = "not a git repository" in after.printed
     return [
         Hint(
-            line=f"{spelling.shown(path)} is walled off ({reason}):"
-            f" allow.read = [{spelling.quoted(spelling.entry(path, boundary))}] opens it",
+            line=f"{grant_spelling.shown(path)} is walled off ({reason}):"
+            f" allow.read = [{grant_spelling.quoted(grant_spelling.entry(path, boundary))}] opens it",
             class_="grant",
         )
         for path, reason in met.items()
@@ -63,7 +63,7 @@ def made_upstream(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
         if kind == "read":
             note = not_made(access.path, task)
         else:
-            what = f"{spelling.shown(access.path)} is an output of {spelling.shown(task)}"
+            what = f"{grant_spelling.shown(access.path)} is an output of {grant_spelling.shown(task)}"
             note = Hint(line=f"{what}: run that task, which alone writes it", class_="run-upstream")
         notes.setdefault(task, note)
     return list(notes.values())
@@ -71,7 +71,7 @@ def made_upstream(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
 
 def not_made(path: str, task: str) -> Hint:
     """A note on a file that another task makes, and has not made."""
-    line = f"{spelling.shown(path)} is an output of {spelling.shown(task)}, which has not made it: run it"
+    line = f"{grant_spelling.shown(path)} is an output of {grant_spelling.shown(task)}, which has not made it: run it"
     return Hint(line=line, class_="run-upstream")
 
 
@@ -82,8 +82,8 @@ def made_anew(counted: Iterable[Denied], boundary: Boundary) -> list[Hint]:
         if kind != "write" or classify(access, kind, boundary) != "ignore":
             continue
         grant = paths.join(globs.escape(paths.parent(access.path)), makes_anew(access, boundary) or "")
-        spelled = spelling.quoted(spelling.pattern(grant, boundary))
-        line = f"{spelling.shown(access.path)} has another name in each run: ignore.write = [{spelled}]"
+        spelled = grant_spelling.quoted(grant_spelling.pattern(grant, boundary))
+        line = f"{grant_spelling.shown(access.path)} has another name in each run: ignore.write = [{spelled}]"
         line += " if the task does without it, else have it made in $TMPDIR"
         notes.setdefault(grant, Hint(line=line, class_="ignore"))
     return list(notes.values())
@@ -95,8 +95,8 @@ def misrooted(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
         there = meant(access.path, boundary) if kind == "write" else None
         if there is None or boundary.declared.maker(access.path) is not None:
             continue
-        line = f"{spelling.shown(access.path)} lies at the workspace root, and the task may write"
-        line += f" {spelling.quoted(spelling.entry(there, boundary))} of its project: have it written there"
+        line = f"{grant_spelling.shown(access.path)} lies at the workspace root, and the task may write"
+        line += f" {grant_spelling.quoted(grant_spelling.entry(there, boundary))} of its project: have it written there"
         return [Hint(line=line, class_="tool-fault")]
     return []
 
@@ -105,10 +105,10 @@ def removed(found: Sequence[str], boundary: Boundary) -> list[Hint]:
     """Notes on granted directories the task tried to remove or rename, which are mounts and stay."""
     notes = []
     for path in dict.fromkeys(found):
-        name, whole = spelling.entry(path, boundary), spelling.entry(path, boundary, directory=True)
-        line = f"the granted directory {spelling.quoted(whole)} is mounted: what is in it can be removed, as by"
-        line += f" rm -rf {spelling.shown(name)}/*, and it stays"
+        name, whole = grant_spelling.entry(path, boundary), grant_spelling.entry(path, boundary, directory=True)
+        line = f"the granted directory {grant_spelling.quoted(whole)} is mounted: what is in it can be removed, as by"
+        line += f" rm -rf {grant_spelling.shown(name)}/*, and it stays"
         if boundary.served:
-            line += f"; allow.write = [{spelling.quoted(name)}] grants the name, which may go and be made again"
+            line += f"; allow.write = [{grant_spelling.quoted(name)}] grants the name, which may go and be made again"
         notes.append(Hint(line=line, class_="grant"))
     return notes

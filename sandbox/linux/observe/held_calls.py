@@ -19,7 +19,7 @@ from sandbox.contract.intents import WRITE_INTENTS, Intent
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
 
 _GRANTED = frozenset({Reach.NAME, Reach.WRITE})
 _MAKES_NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})

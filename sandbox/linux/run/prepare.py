@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import contextlib
 
     from sandbox.machine.learned import LearnedFacts
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
     from sandbox.request.request import Request
 
 #: Observers that let every call go on.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import SandboxError
 from sandbox.contract.results import Protections
-from sandbox.run import verdict
+from sandbox.run import exit_status
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Observer, RunResult, Strength, Trace, Violation
@@ -56,7 +56,7 @@ def settle(
     observer, finished = report.started.observer, report.finished
     status, signalled = _own(finished)
     trace, why = _seen(report, observer)
-    end = verdict.CommandEnd(
+    end = exit_status.CommandEnd(
         status=status,
         signal=signalled,
         timed_out=bool(finished and finished.timed_out),
@@ -76,14 +76,14 @@ def settle(
         stdout=report.stdout,
         stderr=report.stderr,
     )
-    return verdict.settled(end, judge, violations, after)
+    return exit_status.settled(end, judge, violations, after)
 
 
 def _not_started(report: Report) -> RunResult:
     failed = report.failed
     if failed is None:
-        return verdict.not_started(SandboxError("the sandbox's warden died before the command started"))
-    return verdict.not_started(SandboxError(failed.reason, hint=failed.hint))
+        return exit_status.not_started(SandboxError("the sandbox's warden died before the command started"))
+    return exit_status.not_started(SandboxError(failed.reason, hint=failed.hint))
 
 
 def _seen(report: Report, observer: Observer) -> tuple[Trace, str]:
@@ -100,5 +100,5 @@ def _own(finished: Finished | None) -> tuple[int | None, str | None]:
     if finished is None or finished.status is None:
         return None, None
     if finished.exec_errno:
-        return (_NOT_FOUND if finished.exec_errno == errno.ENOENT else verdict.CANNOT_EXECUTE), None
-    return verdict.own_status(finished.status)
+        return (_NOT_FOUND if finished.exec_errno == errno.ENOENT else exit_status.CANNOT_EXECUTE), None
+    return exit_status.own_status(finished.status)

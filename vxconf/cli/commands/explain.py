@@ -148,7 +148,7 @@ def _meant(task: Task, target: str) -> tuple[str | None, bool]:
 def _mechanism(what: Explained | None) -> dict[str, Any]:
     linux: dict[str, list[str]] = {"operations": [], "argv": [], "filter": [], "listeners": []}
     if what is not None and what.linux and what.judged.plan is not None:
-        from sandbox.session.mechanism import argv, filter_lines
+        from sandbox.session.explain_mechanism import argv, filter_lines
 
         linux = {"operations": list(what.judged.plan.describe()), "argv": argv(), "filter": filter_lines()}
         linux["listeners"] = explain_network.listeners(what.network.config)

@@ -10,12 +10,12 @@ import pytest
 
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Fix
-from sandbox.judge import spelling
+from sandbox.judge import grant_spelling
 from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.judge import Judge
 from sandbox.planning.operations import Bind, Cover, Operation, Origin, ReadOnlyRoot
-from sandbox.planning.plan import Plan
+from sandbox.planning.path_reach import Plan
 from sandbox.request.task_outputs import Declared, anchored
 from sandbox.request.walls import Wall
 
@@ -81,12 +81,12 @@ def told(edge: Boundary, *accesses: Access, cwd: str = P, printed: str = "", exp
     ],
 )
 def test_a_path_is_spelled_for_the_projects_file(path: str, entry: str) -> None:
-    assert spelling.entry(path, boundary()) == entry
-    assert spelling.entry(path, boundary(), directory=True) == f"{entry}/"
+    assert grant_spelling.entry(path, boundary()) == entry
+    assert grant_spelling.entry(path, boundary(), directory=True) == f"{entry}/"
 
 
 def test_the_root_is_spelled_once() -> None:
-    assert spelling.entry("/", boundary(), directory=True) == "/"
+    assert grant_spelling.entry("/", boundary(), directory=True) == "/"
 
 
 def test_a_hidden_read_is_cured_by_its_own_name() -> None:

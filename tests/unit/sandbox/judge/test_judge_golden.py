@@ -21,7 +21,7 @@ from sandbox.judge.boundary import Boundary
 from sandbox.judge.judge import Judge
 from sandbox.planning import operations
 from sandbox.planning.operations import Operation, Origin
-from sandbox.planning.plan import Plan
+from sandbox.planning.path_reach import Plan
 from sandbox.request.task_outputs import Declared, anchored
 from sandbox.request.walls import Wall
 

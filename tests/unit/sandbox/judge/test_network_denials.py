@@ -14,7 +14,7 @@ from sandbox.judge.boundary import Boundary
 from sandbox.judge.judge import Judge
 from sandbox.judge.network_denials import NetworkDenials, never_suggested
 from sandbox.planning.operations import Cover, Origin
-from sandbox.planning.plan import Plan
+from sandbox.planning.path_reach import Plan
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
 
 P = "/ws/apps/shop"

@@ -15,7 +15,7 @@ from tests.support.memory_files import MemoryFiles as Memory
 from tests.support.plans import FACTS, request
 
 if TYPE_CHECKING:
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
 
 SHOP = "/ws/apps/shop"
 

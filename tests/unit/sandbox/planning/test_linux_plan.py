@@ -14,7 +14,7 @@ from tests.support.memory_files import MemoryFiles
 from tests.support.plans import HOME, placed_in, planned
 
 if TYPE_CHECKING:
-    from sandbox.planning.plan import Plan
+    from sandbox.planning.path_reach import Plan
 
 HIDDEN, READ, WRITE = Reach.HIDDEN, Reach.READ, Reach.WRITE
 

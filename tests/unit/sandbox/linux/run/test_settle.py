@@ -9,7 +9,7 @@ from sandbox.judge.judge import Judge
 from sandbox.linux.messages import Failed, Finished, Started
 from sandbox.linux.run.attempt import Report
 from sandbox.linux.run.settle import settle
-from sandbox.planning.plan import Plan
+from sandbox.planning.path_reach import Plan
 
 BOUNDARY = Boundary(
     plan=Plan(operations=(), workspace="/ws", project="/ws/p"),

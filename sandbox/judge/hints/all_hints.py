@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from sandbox.judge.hints import machine_hints, output_hints, outside_hints, package_hints, project_hints
+from sandbox.judge.hints import machine_hints, outside_hints, package_hints, printed_text_hints, project_hints
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Hint
@@ -27,11 +27,11 @@ def hints(seen: Collected, boundary: Boundary, after: Aftermath) -> tuple[Hint, 
         *outside_hints.hidden(seen.outside, boundary),
         *outside_hints.refused(seen.outside, boundary),
         *project_hints.removed(seen.removed, boundary),
-        *output_hints.repository(boundary, after),
+        *printed_text_hints.repository(boundary, after),
         *project_hints.walls(seen.walled, boundary, after),
-        *output_hints.unreachable(boundary, after),
-        *output_hints.said_missing(seen, boundary, after),
-        *output_hints.across(after),
+        *printed_text_hints.unreachable(boundary, after),
+        *printed_text_hints.said_missing(seen, boundary, after),
+        *printed_text_hints.across(after),
         *machine_hints.exhausted(after),
     )
     if not seen.counted and not seen.connections and not after.explained:

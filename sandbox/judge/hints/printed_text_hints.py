@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sandbox.base import paths
 from sandbox.contract.config import Reach
 from sandbox.contract.results import Hint
-from sandbox.judge import spelling
+from sandbox.judge import grant_spelling
 from sandbox.judge.hints import project_hints
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ def repository(boundary: Boundary, after: Aftermath) -> list[Hint]:
     found = next((path for path in above if after.exists(path)), None)
     if found is None or boundary.plan.reach(found) is not Reach.HIDDEN:
         return []
-    what = f"git finds no repository, since {spelling.shown(found)} is hidden from the task"
+    what = f"git finds no repository, since {grant_spelling.shown(found)} is hidden from the task"
     if paths.under(found, boundary.workspace) and boundary.directory(found):
-        grant = spelling.quoted(spelling.entry(found, boundary))
+        grant = grant_spelling.quoted(grant_spelling.entry(found, boundary))
         return [Hint(line=f"{what}: allow.read = [{grant}] opens it", class_="grant")]
     line = f"{what} on purpose: its data lies outside the workspace, where no cache key answers for it"
     return [Hint(line=line, class_="tool-fault")]
@@ -65,7 +65,7 @@ def unreachable(boundary: Boundary, after: Aftermath) -> list[Hint]:
             f' allow.network = ["localhost:{port}"] lets it reach the host\'s',
             class_="grant",
         )
-        for port in wanted[: spelling.NAMED]
+        for port in wanted[: grant_spelling.NAMED]
     ]
 
 
@@ -84,10 +84,10 @@ def said_missing(seen: Collected, boundary: Boundary, after: Aftermath) -> list[
                 continue
             if not after.exists(path) or any(paths.at_or_under(place, path) for place in (base, boundary.workspace)):
                 continue
-            what = f"the command called {spelling.shown(word)} missing: it exists and is hidden from the task"
+            what = f"the command called {grant_spelling.shown(word)} missing: it exists and is hidden from the task"
             if boundary.store(path) is not None:
                 return [Hint(line=f"{what}, for it holds credentials", class_="credential")]
-            return [Hint(line=f"{what}; {spelling.readable(path, boundary)} opens it", class_="grant")]
+            return [Hint(line=f"{what}; {grant_spelling.readable(path, boundary)} opens it", class_="grant")]
     return []
 
 

@@ -14,7 +14,7 @@ from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.judge import Judge
 from sandbox.planning.operations import Bind, Cover, Name, Operation, Origin, ReadOnlyRoot, Way
-from sandbox.planning.plan import Plan
+from sandbox.planning.path_reach import Plan
 from sandbox.request.linked_packages import Withheld
 from sandbox.request.task_outputs import Declared, anchored
 from sandbox.request.walls import Wall
