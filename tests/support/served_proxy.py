@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sandbox.proxy.io.idle_loop import IdleLoop
 from sandbox.proxy.io.interfaces import own_addresses
-from sandbox.proxy.policy.policy import Policy, Upstream
+from sandbox.proxy.policy.policy import Policy, UpstreamProxies
 from sandbox.proxy.policy.service_addresses import DNS_PORT, HTTP_PORT, LOOPBACK, SOCKS_PORT
 from sandbox.proxy.proxy import Proxy
 
@@ -53,7 +53,7 @@ class ServedProxy:
         allow: Iterable[str] = (),
         deny: Iterable[str] = (),
         hosts: dict[str, list[str]] | None = None,
-        upstream: Upstream | None = None,
+        upstream: UpstreamProxies | None = None,
         resolve: Callable[[str, int], list[Address]] | None = None,
         *,
         own: Callable[[], frozenset[str]] = own_addresses,
@@ -66,7 +66,7 @@ class ServedProxy:
         self.loop = IdleLoop()
         self.proxy = Proxy(
             self.loop,
-            Policy(allow=tuple(allow), deny=tuple(deny), upstream=upstream or Upstream()),
+            Policy(allow=tuple(allow), deny=tuple(deny), upstream=upstream or UpstreamProxies()),
             listen=self._listen,
             report=lambda asked, reason: self.reports.append((asked, reason)),
             failed=self.failures.append,

@@ -10,7 +10,7 @@ DENIED = "on the deny list"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Upstream:
+class UpstreamProxies:
     """The proxies that the host itself goes through; empty strings where there is none.
 
     Attributes:
@@ -43,7 +43,7 @@ class Policy:
     published: tuple[int, ...] = ()
     unix_sockets: bool | tuple[str, ...] = ()
     own_sockets: tuple[str, ...] = ()
-    upstream: Upstream = field(default_factory=Upstream)
+    upstream: UpstreamProxies = field(default_factory=UpstreamProxies)
 
 
 class HostRefused(Exception):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sandbox.base import globs, host_patterns
 from sandbox.base.host_patterns import check_pattern
 from sandbox.contract.errors import NotStarted
-from sandbox.proxy.policy.policy import Policy, Upstream
+from sandbox.proxy.policy.policy import Policy, UpstreamProxies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -51,7 +51,7 @@ def policy(
         unix_sockets=config.unix_sockets or (),
         own_sockets=own_sockets(config, temp),
         # a task that reaches nothing needs no proxy of the host's, of whatever kind
-        upstream=upstream(host or {}) if allow else Upstream(),
+        upstream=upstream(host or {}) if allow else UpstreamProxies(),
     )
 
 
@@ -113,7 +113,7 @@ def own_sockets(config: ResolvedSandboxConfig, temp: str) -> tuple[str, ...]:
     return tuple(path for path in dict.fromkeys((temp, *granted)) if path)
 
 
-def upstream(host: Mapping[str, str]) -> Upstream:
+def upstream(host: Mapping[str, str]) -> UpstreamProxies:
     """The proxies that the host itself goes through.
 
     The lowercase variable wins, an empty one means no proxy, and `ALL_PROXY` stands in for one that is not set. In a
@@ -124,16 +124,16 @@ def upstream(host: Mapping[str, str]) -> Upstream:
     """
     except_for = tuple(entry for entry in re.split(r"[,\s]+", _either(host, "no_proxy") or "") if entry)
     if "*" in except_for:
-        return Upstream()
+        return UpstreamProxies()
     plain = host.get("http_proxy") if "REQUEST_METHOD" in host else _either(host, "http_proxy")
     tunnels = _either(host, "https_proxy")
     rest = _either(host, "all_proxy") or ""
-    found = Upstream(
+    found = UpstreamProxies(
         http=_spoken("http_proxy", rest if plain is None else plain),
         https=_spoken("https_proxy", rest if tunnels is None else tunnels),
         except_for=except_for,
     )
-    return found if found.http or found.https else Upstream()
+    return found if found.http or found.https else UpstreamProxies()
 
 
 def _either(host: Mapping[str, str], name: str) -> str | None:

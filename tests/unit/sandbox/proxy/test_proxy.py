@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED, Upstream
+from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED, UpstreamProxies
 from sandbox.proxy.protocol import dns_messages
 from tests.support.served_proxy import SECONDS, ServedProxy, Server, all_of, echo, exactly, head_of, page
 
@@ -359,7 +359,7 @@ def test_the_hosts_own_proxy_is_gone_through_but_for_its_exceptions() -> None:
         client.sendall(b"HTTP/1.1 200 Fine\r\nContent-Length: 2\r\n\r\nok")
 
     with Server(proxy) as server, Server(page) as direct:
-        upstream = Upstream(
+        upstream = UpstreamProxies(
             http=f"http://bob:pw@127.0.0.1:{server.port}",
             https=f"http://127.0.0.1:{server.port}",
             except_for=("127.0.0.0/8", ".inner.test"),
@@ -385,7 +385,7 @@ def test_the_password_of_the_hosts_own_proxy_is_sent_with_nothing_that_is_answer
     request = f"{method} http://far.test/ HTTP/1.1\r\nHost: far.test\r\nMax-Forwards: 0\r\nConnection: close\r\n\r\n"
     with Server(page) as server:
         for user, status in (("bob:pw@", b"400"), ("", b"200")):
-            upstream = Upstream(http=f"http://{user}127.0.0.1:{server.port}")
+            upstream = UpstreamProxies(http=f"http://{user}127.0.0.1:{server.port}")
             with ServedProxy(["far.test"], upstream=upstream) as served, served.proxied() as client:
                 client.sendall(request.encode())
                 assert head_of(client).split(b" ", 2)[1] == status

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.proxy.policy.policy import NOT_ALLOWED, Upstream
+from sandbox.proxy.policy.policy import NOT_ALLOWED, UpstreamProxies
 from tests.support.greetings import greeting
 from tests.support.served_proxy import ServedProxy, Server, all_of, exactly, head_of, page
 
@@ -154,7 +154,7 @@ def test_the_hosts_own_proxy_is_asked_for_a_tunnel() -> None:
         accepts(client)
 
     with Server(proxy) as server:
-        upstream = Upstream(http="http://127.0.0.1:9", https=f"http://127.0.0.1:{server.port}")
+        upstream = UpstreamProxies(http="http://127.0.0.1:9", https=f"http://127.0.0.1:{server.port}")
         with ServedProxy(["far.test"], upstream=upstream) as served, served.proxied() as client:
             client.sendall(asking("far.test"))
             assert head_of(client).startswith(b"HTTP/1.1 101 ")

@@ -9,7 +9,7 @@ import pytest
 from sandbox.base.host_patterns import PatternRefused
 from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.contract.errors import NotStarted
-from sandbox.proxy.policy.policy import Policy, Upstream
+from sandbox.proxy.policy.policy import Policy, UpstreamProxies
 from sandbox.proxy.policy.policy_from_config import host_ports, own_sockets, policy, published, union, upstream
 
 if TYPE_CHECKING:
@@ -116,29 +116,32 @@ Q = "http://other.test:8080"
 @pytest.mark.parametrize(
     ("host", "expected"),
     [
-        ({}, Upstream()),
-        ({"HTTP_PROXY": P}, Upstream(http=P)),
-        ({"HTTPS_PROXY": P}, Upstream(https=P)),
-        ({"http_proxy": Q, "HTTP_PROXY": P, "https_proxy": P, "HTTPS_PROXY": Q}, Upstream(http=Q, https=P)),
-        ({"ALL_PROXY": P}, Upstream(http=P, https=P)),
-        ({"ALL_PROXY": P, "http_proxy": "", "HTTP_PROXY": Q}, Upstream(https=P)),
-        ({"all_proxy": Q, "ALL_PROXY": P, "https_proxy": P}, Upstream(http=Q, https=P)),
-        ({"HTTPS_PROXY": "proxy.test:3128"}, Upstream(https=P)),
-        ({"HTTPS_PROXY": "http://mel:pa%40ss@proxy.test:3128/"}, Upstream(https="http://mel:pa%40ss@proxy.test:3128/")),
-        ({"HTTPS_PROXY": "http://[fd00::1]:3128"}, Upstream(https="http://[fd00::1]:3128")),
-        ({"HTTP_PROXY": P, "REQUEST_METHOD": "GET"}, Upstream()),
-        ({"HTTP_PROXY": P, "http_proxy": Q, "REQUEST_METHOD": "GET"}, Upstream(http=Q)),
+        ({}, UpstreamProxies()),
+        ({"HTTP_PROXY": P}, UpstreamProxies(http=P)),
+        ({"HTTPS_PROXY": P}, UpstreamProxies(https=P)),
+        ({"http_proxy": Q, "HTTP_PROXY": P, "https_proxy": P, "HTTPS_PROXY": Q}, UpstreamProxies(http=Q, https=P)),
+        ({"ALL_PROXY": P}, UpstreamProxies(http=P, https=P)),
+        ({"ALL_PROXY": P, "http_proxy": "", "HTTP_PROXY": Q}, UpstreamProxies(https=P)),
+        ({"all_proxy": Q, "ALL_PROXY": P, "https_proxy": P}, UpstreamProxies(http=Q, https=P)),
+        ({"HTTPS_PROXY": "proxy.test:3128"}, UpstreamProxies(https=P)),
+        (
+            {"HTTPS_PROXY": "http://mel:pa%40ss@proxy.test:3128/"},
+            UpstreamProxies(https="http://mel:pa%40ss@proxy.test:3128/"),
+        ),
+        ({"HTTPS_PROXY": "http://[fd00::1]:3128"}, UpstreamProxies(https="http://[fd00::1]:3128")),
+        ({"HTTP_PROXY": P, "REQUEST_METHOD": "GET"}, UpstreamProxies()),
+        ({"HTTP_PROXY": P, "http_proxy": Q, "REQUEST_METHOD": "GET"}, UpstreamProxies(http=Q)),
         (
             {"HTTPS_PROXY": P, "NO_PROXY": "a.test, .b.test  c.test,"},
-            Upstream(https=P, except_for=("a.test", ".b.test", "c.test")),
+            UpstreamProxies(https=P, except_for=("a.test", ".b.test", "c.test")),
         ),
-        ({"HTTPS_PROXY": P, "NO_PROXY": "a.test", "no_proxy": ""}, Upstream(https=P)),
-        ({"HTTPS_PROXY": P, "NO_PROXY": "*"}, Upstream()),
-        ({"NO_PROXY": "a.test"}, Upstream()),
+        ({"HTTPS_PROXY": P, "NO_PROXY": "a.test", "no_proxy": ""}, UpstreamProxies(https=P)),
+        ({"HTTPS_PROXY": P, "NO_PROXY": "*"}, UpstreamProxies()),
+        ({"NO_PROXY": "a.test"}, UpstreamProxies()),
     ],
 )
 def test_the_hosts_own_proxies_are_read_as_other_programs_read_them(
-    host: Mapping[str, str], expected: Upstream
+    host: Mapping[str, str], expected: UpstreamProxies
 ) -> None:
     assert upstream(host) == expected
 
@@ -154,6 +157,6 @@ def test_a_proxy_that_is_not_spoken_is_refused_by_the_name_of_its_variable_alone
 
 def test_a_proxy_that_is_not_spoken_is_no_matter_to_a_task_that_reaches_nothing() -> None:
     host = {"ALL_PROXY": "socks5://127.0.0.1:1080"}
-    assert policy(config(), temp="", host=host).upstream == Upstream()
+    assert policy(config(), temp="", host=host).upstream == UpstreamProxies()
     with pytest.raises(NotStarted):
         policy(config(network=("a.test",)), temp="", host=host)
