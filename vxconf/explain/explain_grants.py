@@ -36,13 +36,15 @@ _NO_EFFECT = "does nothing on Linux"
 #: The fields that only macOS has.
 _MACOS_ONLY = frozenset({"systemInfo", "machLookup", "weakerNetworkIsolation"})
 
+_BESIDE = "names made beside it are deleted after the run and reported"
+
 #: The effect of each flag.
 _FLAGS = {
-    "weakerWhenNested": "where parts of /proc are hidden the task is run all the same, and sees this /proc, read-only: "
-    "names, command lines, mounts and network tables of processes outside; elsewhere the sandbox is a full one",
+    "weakerWhenNested": "where parts of /proc are hidden, the task runs with the /proc there is, read-only, and sees "
+    "names, command lines, mounts and network tables of processes outside; elsewhere it gets a full sandbox",
     "gitConfig": "the settings of a repository may be written where a grant reaches them; its hooks never",
     "pty": "the command gets a terminal of its own",
-    "hermetic": "nothing outside the workspace exists but what a process needs to start and what is granted",
+    "hermetic": "outside the workspace only granted paths exist, and the files that a process needs to start",
 }
 
 JSON = dict[str, Any]
@@ -177,7 +179,9 @@ def _executed(what: Explained) -> JSON:
     config = what.judged.request.config if what.judged.request is not None else None
     if config is None or not config.git_config:
         names = (*names, ".git/config")
-    return _implied(", ".join(names), "other programs execute what these say: no task makes or changes one", what)
+    return _implied(
+        ", ".join(names), "other programs execute the content of these files: no task may make or change one", what
+    )
 
 
 def _entries(block: SandboxModel) -> Iterator[tuple[str, Entry]]:
@@ -285,18 +289,18 @@ def _linux_notes(what: Explained, name: str, grant: str, *, inert: bool) -> Iter
     field = name.partition("[")[0]
     if globs.has_wildcard(grant):
         if field == "allowWrite":
-            yield "every name that matches, whenever it is made; what is made beside one goes with the run, and counts"
+            yield f"every name that matches, also one made later; {_BESIDE}"
             yield _without_fuse(what, name)
             return
-        yield "matches nothing now" if inert else "what matches at the start; a file made later is not covered"
+        yield "matches nothing now" if inert else "the files that match at the start; a file made later is not covered"
         return
     path = globs.path_of(grant)
     if field == "allowWrite":
         yield from _written(what, name, grant, path)
     elif inert:
-        yield "names nothing now; what is made later is not covered"
+        yield "names nothing now; a file made later is not covered"
     elif what.files.kind(path) is Kind.FILE:
-        yield "the file as it is at the start; nothing beside it exists for the task"
+        yield "the file as it is at the start; no other file of its directory exists for the task"
     request = what.judged.request
     inside = [w.path for w in (*request.walls, *request.stores) if paths.under(w.path, path)] if request else []
     if inside:
@@ -309,7 +313,7 @@ def _written(what: Explained, field: str, grant: str, path: str) -> Iterator[str
     elif not paths.under(path, what.judged.resolution.config.project):
         yield "the file itself: it may be written, and neither removed nor replaced by a rename"
     else:
-        yield "the name, whatever it becomes; what is made beside it goes with the run, and counts"
+        yield f"the name, as a file or a directory; {_BESIDE}"
         kind, name = what.files.kind(path), paths.name(path)
         if kind is Kind.DIRECTORY or (kind is None and "." not in name):
             yield f"served call by call: where much is written, {name}/ grants the directory at native speed"
@@ -326,7 +330,7 @@ def _without_fuse(what: Explained, field: str) -> str:
             own = [one for one in fault.refusals if what.first_name(one.field) == field]
             if own:
                 return f"refused without /dev/fuse: {own[0].message}"
-    return "without /dev/fuse weaker: its directory is writable, what else is there laid over and watched"
+    return "weaker without /dev/fuse: the whole directory is writable, its other names are mounted over and watched"
 
 
 def _listed(items: Iterable[str]) -> str:

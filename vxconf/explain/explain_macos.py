@@ -34,7 +34,7 @@ DIFFERENCES = (
     "closed: on macOS a wall or a credential store is refused, there or not; on Linux one that is there is empty",
     "special files: on macOS a pattern covers sockets, pipes and devices as well; on Linux files and directories",
     "directories of patterns: on macOS a task makes none on the way to a name it may write; on Linux it does",
-    "beside a name: on macOS a task makes nothing beside a granted name; on Linux what it makes goes with the run",
+    "beside a name: on macOS a task makes nothing beside a granted name; on Linux it does, until the run ends",
     "other spellings: on macOS what is closed is closed in every case and Unicode form, where they differ as well",
     "repositories: on macOS no task makes, moves or removes a .git or .claude where it may write around it",
 )

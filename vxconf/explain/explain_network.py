@@ -110,9 +110,9 @@ def _host(block: ExplainedNetwork, field: str, pattern: Pattern) -> Iterator[JSO
 def notes(block: ExplainedNetwork, field: str, entry: Entry) -> Iterator[str]:
     """The notes on one entry that are about Linux."""
     if field == "localBinding" and block.config.local_binding is True:
-        yield "does nothing on Linux: a task always reaches its own servers, and list the ports the host is to reach"
+        yield "does nothing on Linux: a task always reaches its own servers; list the ports that the host is to reach"
     elif field == "localBinding":
-        yield "ready before the command starts, which is refused where another program holds a port"
+        yield "listens before the command starts; the run is refused where another program holds the port"
     elif field == "unixSockets":
         for path, entries in block.entries(field):
             if entry in entries and (what := known_sockets.control(path)):
@@ -130,10 +130,10 @@ def notes(block: ExplainedNetwork, field: str, entry: Entry) -> Iterator[str]:
 def _union(block: ExplainedNetwork) -> str:
     union = policy_from_config.canonical(block.listed, allow=True)
     if not union:
-        return "reaches what the tasks of one run list, and no task of the workspace lists a host"
+        return "stands for the hosts that the tasks of one run list; no task of the workspace lists one"
     more = f" and {len(union) - _NAMED} more" if len(union) > _NAMED else ""
     named = ", ".join(union[:_NAMED]) + more
-    return f"reaches what the tasks of one run list, alone nothing; in a run of the whole workspace {named}"
+    return f"stands for the hosts that the tasks of one run list: alone none, in a run of the whole workspace {named}"
 
 
 def _host_notes(block: ExplainedNetwork, pattern: Pattern, *, first: bool) -> Iterator[str]:
@@ -161,7 +161,7 @@ def _denied(block: ExplainedNetwork, pattern: Pattern) -> Pattern | None:
 
 def _loopback_note(block: ExplainedNetwork, pattern: Pattern) -> str:
     if pattern.port is None:
-        return "through a proxy alone, and most programs take none to loopback: name the port to dial it"
+        return "reached through a proxy alone, which most programs do not use for loopback: name the port"
     if pattern.port in policy_from_config.published(block.config):
         return f"the task's own port, since localBinding lists {pattern.port}: nothing of the host's is reached"
     return "the host's own server, dialled without a proxy"
@@ -172,7 +172,7 @@ def implied(block: ExplainedNetwork, temp: str) -> Iterator[tuple[str, str, str,
     yield (
         f"127.0.0.1:{HTTP_PORT}, 127.0.0.1:{SOCKS_PORT}, 127.0.0.1:{_DNS_PORT}",
         "the task's own proxy: HTTP proxy, SOCKS proxy and name server; nothing else leads out",
-        "HTTP_PROXY and the like name it; programs that ask no proxy are led there by the addresses names have inside",
+        "HTTP_PROXY and the like name it; programs without a proxy reach it by the addresses that names have inside",
         [_operation("Listen", one.partition(" ")[0], f"listen on {one}") for one in listeners(block.config)],
     )
     yield (
@@ -182,7 +182,7 @@ def implied(block: ExplainedNetwork, temp: str) -> Iterator[tuple[str, str, str,
         [],
     )
     own = policy_from_config.own_sockets(block.config, temp)
-    yield ", ".join(own), "sockets there are the task's own work and need no grant", "", []
+    yield ", ".join(own), "sockets that the task makes there need no grant", "", []
     if block.config.unix_sockets is not True:
         yield (
             "sockets of the host's anywhere else",
@@ -244,9 +244,9 @@ def _not_listed(block: ExplainedNetwork, name: str, port: int | None) -> str:
         others = policy_from_config.canonical(block.listed, allow=True)
         found = [p for p in (check_pattern(text, allow=True) for text in others) if p.matches(name, port or p.port)]
         listed = f"a task of the workspace lists {found[0]}" if found else "no task of the workspace lists it"
-        return f"network = true reaches what the tasks of one run list, and this one lists nothing itself; {listed}"
+        return f"network = true stands for the hosts that the tasks of one run list, and this task lists none; {listed}"
     if name in policy_from_config.LOOPBACK:
-        return "loopback inside is the task's own: a port of the host's is reached once network lists it"
+        return "the task has a loopback of its own: network has to list the port of the host"
     return "it is on no list" if block.config.network else "the block lists no host"
 
 
@@ -294,7 +294,7 @@ def socket(block: ExplainedNetwork, real: str, *, temp: str) -> NetworkAnswer:
         return NetworkAnswer(allowed=True, by="allow.unixSockets = true opens every socket that this user may open")
     for place in policy_from_config.own_sockets(block.config, temp):
         if paths.at_or_under(real, place):
-            return NetworkAnswer(allowed=True, by=f"sockets in {place} are the task's own work")
+            return NetworkAnswer(allowed=True, by=f"the task itself makes the sockets in {place}")
     what = known_sockets.control(real)
     behind = f", and behind it is {what}" if what else ""
     near = [entries[0] for path, entries in block.entries("unixSockets") if paths.parent(path) == paths.parent(real)]

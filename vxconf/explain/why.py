@@ -82,7 +82,7 @@ def _answer(what: Explained, plan: Plan, path: str, *, allowed: bool, write: boo
     elif plan.reach(real) is Reach.HIDDEN:
         by = _because(_hidden_by(what, plan, real))
     elif write and plan.executed.protects(real):
-        by = _because("other programs execute what it says: no task makes or changes it")
+        by = _because("other programs execute the content of this file: no task may make or change it")
     else:
         by = _because("no write grant covers it" if write else "a link on the way to it is not granted")
     return {"allowed": allowed, "by": by, "nearest": None if allowed else _nearest(what, real, write=write)}

@@ -53,11 +53,6 @@ class LoadedFile(NamedTuple):
     diagnostics: tuple[Diagnostic, ...]
 
     @property
-    def refused(self) -> bool:
-        """Whether the file as a whole is refused."""
-        return any(diagnostic.is_error for diagnostic in self.diagnostics)
-
-    @property
     def hides_tasks(self) -> bool:
         """Whether the file may have tasks that cannot be seen: a fault of it lies outside of any one task."""
         return any(one.is_error and not one.path.startswith("tasks.") for one in self.diagnostics)

@@ -163,7 +163,7 @@ def test_why_a_host_is_refused_where_none_is_listed(
     case = REPOSITORY / "fixtures" / "explain" / "reads-and-writes.toml"
     data = json.loads(_explained(project, case, capsys, "json", target))
     assert data["network"]["allowed"] is False
-    reason = "lists no host" if target.startswith("pkg.test") else "loopback inside is the task's own"
+    reason = "lists no host" if target.startswith("pkg.test") else "the task has a loopback of its own"
     assert reason in data["network"]["by"]["reason"]
 
 

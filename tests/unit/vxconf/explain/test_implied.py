@@ -143,4 +143,5 @@ def test_why_answers_for_what_is_implied(  # noqa: PLR0917  a row of the table
     by = data["read"]["by"]
     assert reason in (by.get("reason") or by["path"])
     if allowed == (True, False) and "write" in block:
-        assert data["write"]["by"]["reason"] == "other programs execute what it says: no task makes or changes it"
+        refused = "other programs execute the content of this file: no task may make or change it"
+        assert data["write"]["by"]["reason"] == refused
