@@ -162,7 +162,7 @@ def canonical_name(name: str) -> str:
     return lower
 
 
-def presented(text: str) -> str:
+def canonical_host(text: str) -> str:
     """A host as a client presents it, in the form patterns are compared in.
 
     A trailing dot, capitals and international spellings are read as what they stand for, an IPv4 address inside an

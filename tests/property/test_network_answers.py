@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.base.host_patterns import Pattern, check_pattern, presented, spelled
+from sandbox.base.host_patterns import Pattern, canonical_host, check_pattern, spelled
 from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access
@@ -65,7 +65,7 @@ def _block(config: ResolvedSandboxConfig) -> explain_network.ExplainedNetwork:
 @settings(max_examples=200)
 @given(_patterns(), _patterns(), _NAMES, _PORTS)
 def test_what_a_pattern_covers_it_matches_too(wide: Pattern, narrow: Pattern, name: str, port: int) -> None:
-    host = presented(name)
+    host = canonical_host(name)
     if wide.covers(narrow) and narrow.matches(host, port):
         assert wide.matches(host, port)
     assert wide.covers(wide)
@@ -76,13 +76,13 @@ def test_what_a_pattern_covers_it_matches_too(wide: Pattern, narrow: Pattern, na
 def test_what_is_explained_of_a_host_is_what_the_proxy_does(
     config: ResolvedSandboxConfig, name: str, port: int
 ) -> None:
-    refusal = HostRules(policy_from_config.policy(config, temp="")).refusal(presented(name), port)
+    refusal = HostRules(policy_from_config.policy(config, temp="")).refusal(canonical_host(name), port)
     answer = explain_network.host(_block(config), f"{name}:{port}")
     assert answer.allowed is (refusal == "")
     if isinstance(answer.by, Entry):
         denies = str(answer.by.path[0]) == "denyNetwork"
         assert denies is not answer.allowed
-        assert check_pattern(answer.by.text, allow=not denies).matches(presented(name), port)
+        assert check_pattern(answer.by.text, allow=not denies).matches(canonical_host(name), port)
     else:
         assert refusal == NOT_ALLOWED
 
@@ -93,7 +93,7 @@ def test_a_host_without_a_port_is_reached_when_some_port_of_it_is(config: Resolv
     rules = HostRules(policy_from_config.policy(config, temp=""))
     named = {check_pattern(entry, allow=False).port for _, listed in _lists(config) for entry in listed}
     ports = [port for port in (*named, 9999) if port is not None]
-    some = any(rules.refusal(presented(name), port) == "" for port in ports)
+    some = any(rules.refusal(canonical_host(name), port) == "" for port in ports)
     if explain_network.host(_block(config), name).allowed:
         assert some
 
@@ -118,7 +118,7 @@ def test_the_suggested_entries_let_through_what_was_refused(
     judge = NetworkDenials(Boundary(plan=plan, project="/ws/p", workspace="/ws", home="/home/mel"), ())
     curable = []
     for name, port in dials:
-        host = presented(name)
+        host = canonical_host(name)
         reason = HostRules(before).refusal(host, port)
         judge.take(_refused(spelled(host, port), reason))
         if reason == NOT_ALLOWED:

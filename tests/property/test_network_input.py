@@ -43,17 +43,17 @@ def read_as_an_address(host: str) -> bool:
 
 @given(NAME)
 def test_a_canonical_name_is_its_own_form_and_so_is_every_spelling_of_it(name: str) -> None:
-    assert host_patterns.presented(name) == name
-    assert host_patterns.presented(name.upper() + ".") == name
+    assert host_patterns.canonical_host(name) == name
+    assert host_patterns.canonical_host(name.upper() + ".") == name
 
 
 @given(ODD)
 def test_the_form_of_a_host_is_a_form_and_ascii_or_there_is_none(text: str) -> None:
     try:
-        host = host_patterns.presented(text)
+        host = host_patterns.canonical_host(text)
     except host_patterns.PatternRefused:
         return
-    assert host_patterns.presented(host) == host
+    assert host_patterns.canonical_host(host) == host
     assert host.isascii()
     assert host.isprintable()
     # what the resolver is asked can be no other spelling of an address

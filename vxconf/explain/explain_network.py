@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandbox.base import known_sockets, paths
 from sandbox.base.environment import HTTP_PORT, SOCKS_PORT
-from sandbox.base.host_patterns import PatternRefused, check_pattern, is_address, presented
+from sandbox.base.host_patterns import PatternRefused, canonical_host, check_pattern, is_address
 from sandbox.proxy.policy import policy_from_config
 from sandbox.proxy.policy.host_rules import USUAL_PORTS
 
@@ -214,7 +214,7 @@ def host(block: ExplainedNetwork, target: str) -> NetworkAnswer:
     """
     name, port = _split(target)
     try:
-        name = presented(name)
+        name = canonical_host(name)
     except PatternRefused as refused:
         return NetworkAnswer(allowed=False, by=f"no host is written like that: {refused.message}")
     if name in policy_from_config.LOOPBACK and port is not None and port in policy_from_config.published(block.config):

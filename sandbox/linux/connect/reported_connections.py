@@ -41,7 +41,9 @@ class ReportedConnections:
     def place(self, target: Inet) -> tuple[str, int] | None:
         """Where the proxy must listen for a connection: address and port; `None` where the proxy has nothing to do."""
         address, name = self._named(target)
-        if (target.loopback and name == address) or self._rules.refusal(host_patterns.presented(name), target.port):
+        if (target.loopback and name == address) or self._rules.refusal(
+            host_patterns.canonical_host(name), target.port
+        ):
             return None
         return address, target.port
 
@@ -49,7 +51,7 @@ class ReportedConnections:
         """Whether an address is the proxy's: the stand-in of a name, or an address that is itself listed."""
         address, name = self._named(target)
         return name != address or (
-            not target.loopback and self._rules.lists(host_patterns.presented(name), target.port)
+            not target.loopback and self._rules.lists(host_patterns.canonical_host(name), target.port)
         )
 
     def ended(self, thread: int, target: Inet, code: int, *, sends: bool, datagram: bool = False) -> None:
@@ -73,7 +75,7 @@ class ReportedConnections:
         if target.loopback and name == address:
             # a task asks for a server of its own that is not up yet again and again
             return
-        reason = self._rules.refusal(host_patterns.presented(name), target.port)
+        reason = self._rules.refusal(host_patterns.canonical_host(name), target.port)
         if datagram:
             self._tell(thread, name, target.port, code, ONLY_TCP, refused=bool(reason))
             return
@@ -100,7 +102,7 @@ class ReportedConnections:
 
     def _refused(self, target: Inet) -> bool:
         _, name = self._named(target)
-        return bool(self._rules.refusal(host_patterns.presented(name), target.port))
+        return bool(self._rules.refusal(host_patterns.canonical_host(name), target.port))
 
     def _named(self, target: Inet) -> tuple[str, str]:
         address = socket.inet_ntop(socket.AF_INET if len(target.packed) == 4 else socket.AF_INET6, target.packed)  # noqa: PLR2004  IPv4

@@ -109,7 +109,7 @@ class Dialler:
         self._report = report
         self._resolve = resolve
         # answers depend on the arguments alone, so each is kept
-        self._presented = functools.lru_cache(REMEMBERED)(host_patterns.presented)
+        self._canonical_host = functools.lru_cache(REMEMBERED)(host_patterns.canonical_host)
         self._kind = functools.lru_cache(REMEMBERED)(address_guard.kind)
         self._learn_own = own
         self._own: tuple[float, frozenset[str]] = (0.0, frozenset())
@@ -140,7 +140,7 @@ class Dialler:
 
     def _form(self, text: str, port: int) -> str:
         try:
-            return self._presented(text)
+            return self._canonical_host(text)
         except host_patterns.PatternRefused as refused:
             shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:_ASKED_LIMIT])
             raise self.refuse(f"{shown}:{port}", refused.message) from None
@@ -213,7 +213,7 @@ class Dialler:
         passed, reason = set(), ""
         for address in addresses:
             # an address with a zone is one of a single link, whatever else it is (RFC 4007)
-            bare = self._presented(address.partition("%")[0])
+            bare = self._canonical_host(address.partition("%")[0])
             if self._rules.denies(bare, port):
                 reason = reason or DENIED
             elif self._rules.lists(bare, port):

@@ -62,7 +62,7 @@ class DnsAnswers:
 
     def _named(self, query: dns_messages.Query) -> bytes:
         try:
-            host = host_patterns.presented(query.name)
+            host = host_patterns.canonical_host(query.name)
         except host_patterns.PatternRefused as refused:
             self._report(ascii(query.name)[1:-1], refused.message)
             return dns_messages.reply(query, dns_messages.NXDOMAIN)

@@ -27,7 +27,7 @@ class _List:
         self.holds = functools.lru_cache(REMEMBERED)(self._holds)
         for pattern in self.patterns:
             # presented hosts come in this form, in which an IPv4 address inside an IPv6 one is itself
-            host = host_patterns.presented(pattern.host) if pattern.host else ""
+            host = host_patterns.canonical_host(pattern.host) if pattern.host else ""
             self._by_host.setdefault(host, []).append(host_patterns.Pattern(host, pattern.wildcard, pattern.port))
 
     def about(self, host: str) -> list[host_patterns.Pattern]:
@@ -46,7 +46,7 @@ class _List:
 
 
 class HostRules:
-    """The two lists of one task; every host is in the form of `host_patterns.presented`."""
+    """The two lists of one task; every host is in the form of `host_patterns.canonical_host`."""
 
     def __init__(self, policy: Policy) -> None:
         self._allow = _List(policy.allow, allow=True)
@@ -82,5 +82,5 @@ class HostRules:
     def addresses(self) -> tuple[str, ...]:
         """The addresses on the allow list, except those of the loopback."""
         hosts = (pattern.host for pattern in self._allow.patterns if not pattern.wildcard)
-        listed = dict.fromkeys(host_patterns.presented(host) for host in hosts if host_patterns.is_address(host))
+        listed = dict.fromkeys(host_patterns.canonical_host(host) for host in hosts if host_patterns.is_address(host))
         return tuple(host for host in listed if host != "::1" and not host.startswith("127."))

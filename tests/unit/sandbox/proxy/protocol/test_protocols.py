@@ -33,7 +33,7 @@ from sandbox.proxy.protocol import dns_messages
     ],
 )
 def test_a_host_has_one_form_however_it_is_presented(text: str, host: str) -> None:
-    assert host_patterns.presented(text) == host
+    assert host_patterns.canonical_host(text) == host
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_host_has_one_form_however_it_is_presented(text: str, host: str) -> No
 )
 def test_what_programs_read_in_different_ways_is_no_host(text: str) -> None:
     with pytest.raises(host_patterns.PatternRefused):
-        host_patterns.presented(text)
+        host_patterns.canonical_host(text)
 
 
 def test_lists_are_judged_deny_first_by_host_and_port() -> None:
