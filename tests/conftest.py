@@ -82,6 +82,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             REPOSITORY / "tests" / "redteam"
         ):
             item.add_marker(pytest.mark.kernel)
+        elif item.path.is_relative_to(REPOSITORY / "tests" / "property"):
+            # each takes a moment, and all of them together a minute
+            item.add_marker(pytest.mark.slow)
 
 
 @functools.cache

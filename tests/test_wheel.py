@@ -16,6 +16,9 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+# building and installing it takes seconds
+pytestmark = pytest.mark.slow
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 VERSION = PROJECT["version"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -131,6 +132,7 @@ def _rooms() -> set[str]:
     return {_singular(one.parent.name) for package in packages for one in package.glob("*/**/__init__.py")}
 
 
+@cache
 def _classes() -> set[str]:
     """Public classes as words: `HeldDirectories` is "held directory"."""
     found = set()

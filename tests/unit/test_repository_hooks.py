@@ -54,6 +54,7 @@ def offered(tmp_path: Path, environment: Mapping[str, str]) -> tuple[Path, str]:
 
 @pytest.mark.registry
 @pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_the_hook_passes_healthy_files_and_names_the_line_of_a_broken_one(
     tmp_path: Path, offered: tuple[Path, str], environment: Mapping[str, str]
 ) -> None:

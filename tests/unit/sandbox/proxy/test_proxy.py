@@ -307,6 +307,7 @@ def many_descriptors() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("many_descriptors")
+@pytest.mark.slow
 def test_a_thousand_connections_are_open_at_once_and_each_is_served() -> None:
     with Server(echo) as server, ServedProxy([f"127.0.0.1:{server.port}"]) as served:
         target = f"127.0.0.1:{server.port}"

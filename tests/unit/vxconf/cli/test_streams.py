@@ -148,6 +148,7 @@ def test_a_file_that_goes_away_after_it_was_found_is_a_problem(root: Path) -> No
     assert "VX001: the file does not exist" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_file_of_thousands_of_tasks_with_missing_paths_is_checked(workspace_factory: Factory) -> None:
     tasks = "".join(f'[tasks.t{i}.exec]\ncommand = "x"\nsandbox.allow.read = ["a{i}"]\n' for i in range(2000))
     done = _vx("check", cwd=workspace_factory({"p/vx.toml": tasks}))

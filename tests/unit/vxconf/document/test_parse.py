@@ -174,11 +174,13 @@ def test_text_that_is_no_toml_is_refused_in_no_time(raw: bytes) -> None:
     assert refusal(raw).code in {"VX004", "VX006", "VX008"}
 
 
+@pytest.mark.slow
 def test_10_000_tasks_are_judged() -> None:
     task = "[tasks.t{}]\nexec.command = 'make'\nexec.sandbox.allow.read = ['.', 'src']\ndependsOn = ['^build']\n"
     assert judge("".join(task.format(i) for i in range(10_000)).encode()) == ()
 
 
+@pytest.mark.slow
 def test_10_000_unknown_references_among_10_000_tasks_take_no_minutes() -> None:
     task = "[tasks.t{0}]\ndependsOn = ['task{0}']\n"
     assert len(judge("".join(task.format(i) for i in range(10_000)).encode())) == 10_000

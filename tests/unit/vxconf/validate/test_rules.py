@@ -84,6 +84,7 @@ def test_a_circle_is_said_at_the_reference_that_closes_it() -> None:
     assert (said.path, said.place.line) == ("tasks.c.dependsOn[0]", 6)
 
 
+@pytest.mark.slow
 def test_a_circle_of_10_000_tasks_is_found_without_recursion() -> None:
     ring = "".join(f"[tasks.t{i}]\ndependsOn = ['t{(i + 1) % 10_000}']\n" for i in range(10_000))
     (said,) = judge(ring.encode())

@@ -261,6 +261,7 @@ def test_a_file_that_is_no_document_is_one_diagnostic(
     assert _codes(root) == [code]
 
 
+@pytest.mark.slow
 def test_ten_thousand_tasks_are_checked(workspace_factory: Factory) -> None:
     text = "".join(f'[tasks.t{index}.exec]\ncommand = "x"\nsandbox.allow.read = ["a"]\n' for index in range(10_000))
     root = workspace_factory({"p/vx.toml": text, "p/a": ""})

@@ -564,6 +564,7 @@ def test_the_same_refusal_many_times_is_told_once() -> None:
     assert len(found) == 50
 
 
+@pytest.mark.slow
 def test_processes_without_end_and_calls_without_end_take_no_memory_without_end() -> None:
     """What is kept is bounded; lines of many processes that never end are the worst there is."""
     parser = TraceParser(X86_64, Places(), cwd="/ws/p", root=1)
