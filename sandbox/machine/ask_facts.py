@@ -8,7 +8,7 @@ import sys
 
 from sandbox.base.host_facts import HostFacts, Kind
 from sandbox.proxy.io import library_path
-from sandbox.request import credentials
+from sandbox.request import credential_stores
 
 _KINDS = {stat.S_IFDIR: Kind.DIRECTORY, stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.LINK}
 
@@ -145,5 +145,5 @@ def host_facts() -> HostFacts:
         home=home_directory(),
         temp_root=temp_root(),
         protected=tuple(sorted(protected)),
-        secrets=tuple(path for path in credentials.system(HostFiles()) if os.access(path, os.R_OK)),
+        secrets=tuple(path for path in credential_stores.system(HostFiles()) if os.access(path, os.R_OK)),
     )

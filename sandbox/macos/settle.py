@@ -11,7 +11,7 @@ from sandbox.run import exit_status
 if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig
     from sandbox.contract.results import RunResult, Trace, Violation
-    from sandbox.judge.aftermath import Aftermath
+    from sandbox.judge.failure_facts import Aftermath
     from sandbox.macos.attempt import EndedCommand
     from sandbox.macos.log_judge import LogJudge
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sandbox.base import paths
 from sandbox.base.host_facts import remembered
 from sandbox.contract.errors import RequestRefused
-from sandbox.request import credentials, network_grants, placement, walls
+from sandbox.request import credential_stores, network_grants, placement, walls
 from sandbox.request.request import Implied, JudgedConfig, Request
 from sandbox.request.walls import Wall
 from sandbox.request.write_grants import GrantContext, unusable
@@ -143,7 +143,7 @@ def _listed(directories: Iterable[str], files: Files) -> ListedProjects:
 
 def _kept_closed(root: str, facts: HostFacts, files: Files) -> Iterator[Wall]:
     """The credential stores of the user and the system's secrets, those that exist."""
-    for path, name in credentials.existing(facts.home, root, files):
+    for path, name in credential_stores.existing(facts.home, root, files):
         yield Wall(path=path, reason=f"the credential store ~/{name}")
     for path in facts.secrets:
         yield Wall(path=path, reason="the system's secret")

@@ -13,7 +13,7 @@ from sandbox.contract.results import Hint, RunRefusal, RunResult, refusals_of
 if TYPE_CHECKING:
     from sandbox.contract.errors import SandboxError
     from sandbox.contract.results import Observer, Protections, Trace, Violation
-    from sandbox.judge.aftermath import Aftermath
+    from sandbox.judge.failure_facts import Aftermath
     from sandbox.judge.judge import Judge
 
 NOT_STARTED = 125

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
-from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
+from sandbox.judge.failure_facts import Aftermath
 from sandbox.machine.ask_facts import HostFiles
 from sandbox.machine.listening_ports import listens
 

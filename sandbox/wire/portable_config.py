@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sandbox.base import globs, paths
 from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal, RequestRefused
-from sandbox.request import credentials
+from sandbox.request import credential_stores
 from sandbox.wire import config_json
 from sandbox.wire.anchors import Anchors, path_in, path_out
 from sandbox.wire.envelope import malformed
@@ -96,7 +96,7 @@ def _grant(grant: str, field: str, inside: bool, places: Anchors, files: Files) 
         _hold_inside(grant, real, field, places)
     if field.startswith("allowRead"):
         path = paths.normal(base)
-        closed = credentials.led_into(path, real, home=places.home, workspace=places.workspace, files=files)
+        closed = credential_stores.led_into(path, real, home=places.home, workspace=places.workspace, files=files)
         if closed:
             raise _led(grant, f"into {closed}", field)
     return resolved

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.machine.ask_facts import HostFiles, host_facts
-from sandbox.request.credentials import system
+from sandbox.request.credential_stores import system
 from tests.kernel.conftest import Workspace, shown
 
 _SHADOW = "/etc/shadow"

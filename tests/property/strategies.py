@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import HostFacts, Kind
-from sandbox.request.credentials import STORES
+from sandbox.request.credential_stores import STORES
 from tests.support.memory_files import MemoryFiles
 
 WORKSPACE = "/home/u/ws"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
-from sandbox.request.credentials import STORES, SYSTEM
+from sandbox.request.credential_stores import STORES, SYSTEM
 from vxconf.diagnostics.diagnostic import quoted
 from vxconf.validate.finding import Finding
 

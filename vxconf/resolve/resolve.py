@@ -14,7 +14,7 @@ from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.config import Ignore, Platform, ResolvedSandboxConfig
 from sandbox.contract.errors import Refusal
-from sandbox.request import credentials
+from sandbox.request import credential_stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -216,7 +216,7 @@ class _Resolver:
         """
         path = paths.normal(path)
         real = paths.canonical(path, self._files)
-        closed = credentials.led_into(path, real, home=self._home, workspace=self._workspace, files=self._files)
+        closed = credential_stores.led_into(path, real, home=self._home, workspace=self._workspace, files=self._files)
         if closed:
             raise Refusal(
                 f'allow.read "{text}" leads through a link into {closed}',

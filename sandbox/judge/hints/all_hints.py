@@ -9,9 +9,9 @@ from sandbox.judge.hints import machine_hints, outside_hints, package_hints, pri
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Hint
-    from sandbox.judge.aftermath import Aftermath
     from sandbox.judge.boundary import Boundary
     from sandbox.judge.collected import Collected
+    from sandbox.judge.failure_facts import Aftermath
 
 
 def hints(seen: Collected, boundary: Boundary, after: Aftermath) -> tuple[Hint, ...]:

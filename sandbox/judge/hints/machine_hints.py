@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sandbox.contract.results import Hint
 
 if TYPE_CHECKING:
-    from sandbox.judge.aftermath import Aftermath
+    from sandbox.judge.failure_facts import Aftermath
 
 _NO_PROCESS = re.compile(
     r"fork\b[\s\S]{0,80}?resource temporarily unavailable|(?:can ?not|can.t) fork|fork failed|unable to fork"

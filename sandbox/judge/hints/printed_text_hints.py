@@ -14,9 +14,9 @@ from sandbox.judge.hints import project_hints
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sandbox.judge.aftermath import Aftermath
     from sandbox.judge.boundary import Boundary
     from sandbox.judge.collected import Collected
+    from sandbox.judge.failure_facts import Aftermath
 
 _NO_REPOSITORY = "not a git repository"
 _REFUSED = re.compile(

@@ -14,9 +14,9 @@ from sandbox.planning.operations import Bind, Cover, Name, Names
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sandbox.judge.aftermath import Aftermath
     from sandbox.judge.boundary import Boundary
     from sandbox.judge.collected import Denied
+    from sandbox.judge.failure_facts import Aftermath
 
 
 def unreadable(cwd: str, boundary: Boundary) -> list[Hint]:

@@ -11,7 +11,7 @@ from sandbox.run import exit_status
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Observer, RunResult, Strength, Trace, Violation
-    from sandbox.judge.aftermath import Aftermath
+    from sandbox.judge.failure_facts import Aftermath
     from sandbox.judge.judge import Judge
     from sandbox.linux.messages import Finished
     from sandbox.linux.run.attempt import Report

@@ -11,8 +11,8 @@ import pytest
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Fix
 from sandbox.judge import grant_spelling
-from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
+from sandbox.judge.failure_facts import Aftermath
 from sandbox.judge.judge import Judge
 from sandbox.planning.operations import Bind, Cover, Operation, Origin, ReadOnlyRoot
 from sandbox.planning.path_reach import Plan

@@ -9,8 +9,8 @@ import pytest
 from sandbox.contract.config import Ignore
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Violation
-from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
+from sandbox.judge.failure_facts import Aftermath
 from sandbox.judge.judge import Judge
 from sandbox.planning.operations import Bind, Cover, Empty, Operation, Origin, ReadOnlyRoot, Seal, Way
 from sandbox.planning.path_reach import Plan

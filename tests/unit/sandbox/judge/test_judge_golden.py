@@ -16,8 +16,8 @@ import pytest
 from sandbox.contract.config import Ignore
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access
-from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
+from sandbox.judge.failure_facts import Aftermath
 from sandbox.judge.judge import Judge
 from sandbox.planning import operations
 from sandbox.planning.operations import Operation, Origin

@@ -8,7 +8,7 @@ from sandbox.base.host_facts import HostFacts
 from sandbox.contract import refusal_codes
 from sandbox.contract.config import Ignore, ResolvedSandboxConfig
 from sandbox.contract.errors import RequestRefused
-from sandbox.request import credentials
+from sandbox.request import credential_stores
 from sandbox.request.build import build
 from sandbox.request.request import Implied, WorkspaceFacts
 from tests.support.memory_files import MemoryFiles
@@ -111,16 +111,16 @@ def test_a_wall_that_is_a_link_hides_its_name_and_its_target() -> None:
 def test_every_store_that_exists_is_closed_at_its_real_path() -> None:
     files = MemoryFiles.of(
         *WORKSPACE,
-        *(f"{HOME}/{store}" for store in credentials.STORES if store not in {".npmrc", ".aws", ".kube"}),
+        *(f"{HOME}/{store}" for store in credential_stores.STORES if store not in {".npmrc", ".aws", ".kube"}),
         "/dot/npmrc",
         links={f"{HOME}/.npmrc": "/dot/npmrc", f"{HOME}/.kube": "/nowhere"},
     )
     closed = [store.path for store in request(files).stores]
     assert set(closed) == {
-        *(f"{HOME}/{store}" for store in credentials.STORES if store not in {".npmrc", ".aws", ".kube"}),
+        *(f"{HOME}/{store}" for store in credential_stores.STORES if store not in {".npmrc", ".aws", ".kube"}),
         "/dot/npmrc",
     }
-    assert len(credentials.STORES) == 23
+    assert len(credential_stores.STORES) == 23
 
 
 def test_a_store_that_holds_the_workspace_is_not_closed() -> None:

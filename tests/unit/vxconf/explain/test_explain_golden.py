@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-from sandbox.request import credentials
+from sandbox.request import credential_stores
 from tests.conftest import REPOSITORY, Link, Tree, make_tree
 from vxconf.cli.commands import explain, resolve
 from vxconf.schema import schema_files
@@ -49,7 +49,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     make_tree(base / "home", {".npmrc": "", ".cache/x": ""})
     (base / "tmp").mkdir()
     # the system's secrets, and whether they can be read, differ between machines
-    monkeypatch.setattr(credentials, "system", lambda _files: ())
+    monkeypatch.setattr(credential_stores, "system", lambda _files: ())
     monkeypatch.setenv("HOME", str(base / "home"))
     monkeypatch.setenv("VX_TMPDIR", str(base / "tmp"))
     make_tree(base / "ws", _TREE)

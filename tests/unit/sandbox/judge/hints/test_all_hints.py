@@ -10,8 +10,8 @@ import pytest
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Hint
 from sandbox.judge import unstable_names
-from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
+from sandbox.judge.failure_facts import Aftermath
 from sandbox.judge.judge import Judge
 from sandbox.planning.operations import Bind, Cover, Name, Operation, Origin, ReadOnlyRoot, Way
 from sandbox.planning.path_reach import Plan

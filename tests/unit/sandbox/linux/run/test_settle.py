@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sandbox.contract.results import RunRefusal, Violation
-from sandbox.judge.aftermath import Aftermath
 from sandbox.judge.boundary import Boundary
+from sandbox.judge.failure_facts import Aftermath
 from sandbox.judge.judge import Judge
 from sandbox.linux.messages import Failed, Finished, Started
 from sandbox.linux.run.attempt import Report

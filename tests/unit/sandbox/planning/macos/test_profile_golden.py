@@ -18,7 +18,7 @@ from sandbox.contract.errors import RequestRefused
 from sandbox.planning.macos.path_regex import BELOW, aliases, literal
 from sandbox.planning.macos.plan_of_request import plan
 from sandbox.planning.macos.profile_text import text
-from sandbox.request import credentials
+from sandbox.request import credential_stores
 from sandbox.request.build import build
 from sandbox.request.request import Request, WorkspaceFacts
 from tests.conftest import REPOSITORY, WORKSPACES, copy_workspace
@@ -104,7 +104,7 @@ def test_every_task_of_a_fixture_workspace_has_the_profile_expected(
     monkeypatch.setenv("HOME", str(base / "home"))
     monkeypatch.setenv("VX_TMPDIR", str(base / "tmp"))
     # which of the system's secrets could be read is this machine's
-    monkeypatch.setattr(credentials, "system", lambda _files: ())
+    monkeypatch.setattr(credential_stores, "system", lambda _files: ())
     root = copy_workspace(name, base / "ws")
     workspace = vxconf.load(str(root))
     told = []
