@@ -109,7 +109,7 @@ def test_flags_that_are_enforced_say_what_they_do(repo: Path, capsys: pytest.Cap
     data = explained(repo, capsys, block="hermetic = true, allow.gitConfig = true")
     notes = {grant["path"].rpartition(".")[2]: grant["notes"] for grant in data["grants"]}
     assert "hooks never" in notes["gitConfig"][0]
-    assert "nothing outside the workspace exists" in notes["hermetic"][0]
+    assert "outside the workspace only granted paths exist" in notes["hermetic"][0]
     assert data["refusals"] == []
 
 

@@ -118,7 +118,7 @@ def test_a_port_of_the_tasks_own_server_is_said_to_be_that(project: Project) -> 
     answer = project.why("localhost:8000")["network"]
     assert answer["allowed"]
     assert "task's own" in answer["by"]["reason"]
-    assert "task's own" in project.why("127.0.0.1:9999")["network"]["by"]["reason"]
+    assert "a loopback of its own" in project.why("127.0.0.1:9999")["network"]["by"]["reason"]
     assert not project.why("127.0.0.1:9999")["network"]["allowed"]
 
 
@@ -141,7 +141,7 @@ def test_true_is_explained_by_the_lists_of_the_workspace(project: Project) -> No
 def test_a_list_of_true_does_not_hide_that_nobody_lists_a_host(project: Project) -> None:
     (project.directory.parent / "other" / "vx.toml").unlink()
     (item,) = [one for one in project.explain(TRUE)["grants"] if one["path"].endswith("network")]
-    assert "no task of the workspace lists a host" in item["notes"][0]
+    assert "no task of the workspace lists one" in item["notes"][0]
 
 
 def test_each_entry_is_told_with_what_it_becomes(project: Project) -> None:
@@ -161,7 +161,7 @@ def test_each_entry_is_told_with_what_it_becomes(project: Project) -> None:
         ("/srv/db.sock", True, None),
         ("/srv/other.sock", False, "no entry of unixSockets"),
         ("/var/run/docker.sock", False, "Docker daemon"),
-        ("dist/app.sock", True, "task's own work"),
+        ("dist/app.sock", True, "the task itself makes the sockets"),
     ],
 )
 def test_a_sockets_path_is_answered_for_connecting_too(
