@@ -164,19 +164,12 @@ def follow(path: str, *, link_at: Callable[[str], str | None], passes: Callable[
 
 def _walk(path: str, files: Files) -> tuple[str, tuple[tuple[str, str], ...]] | None:
     met: list[tuple[str, str]] = []
-    here = "/"
-    todo = parts(path)[::-1]
-    while todo:
-        part = todo.pop()
-        if part == "..":
-            here = parent(here)
-            continue
-        here = join(here, part)
-        if files.kind(here) is Kind.LINK:
-            if len(met) == LINK_HOPS:
-                return None
-            text = files.readlink(here)
-            met.append((here, text))
-            here = "/" if text.startswith("/") else parent(here)
-            todo.extend(parts(text)[::-1])
-    return here, tuple(met)
+
+    def link_at(place: str) -> str | None:
+        if files.kind(place) is not Kind.LINK:
+            return None
+        met.append((place, files.readlink(place)))
+        return met[-1][1]
+
+    found = follow(path, link_at=link_at, passes=lambda _place, _text: True)
+    return None if found is None else (found, tuple(met))
