@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sandbox.base import globs
+from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract import results
 from sandbox.contract.config import Ignore, ResolvedSandboxConfig
@@ -45,8 +46,17 @@ def moved_files(files: MemoryFiles) -> MemoryFiles:
         if kind is not Kind.DIRECTORY or moved(path) != path or path not in {"/home", "/"}:
             there.add(moved(path), kind)
     for place, text in files.links.items():
-        there.links[moved(place)] = moved(text)
+        there.links[moved(place)] = text if _stays(place, text) else moved(_target(place, text))
     return there
+
+
+def _stays(place: str, text: str) -> bool:
+    """Whether a link is relative to what moves along with it."""
+    return not text.startswith("/") and paths.at_or_under(_target(place, text), WORKSPACE)
+
+
+def _target(place: str, text: str) -> str:
+    return os.path.normpath(os.path.join(os.path.dirname(place), text))
 
 
 def expanded(grants: tuple[str, ...]) -> tuple[str, ...]:
@@ -97,6 +107,12 @@ def test_a_request_comes_back_as_it_was_on_the_same_machine(case: Case) -> None:
 
 @settings(max_examples=150)
 @given(cases())
+@example(
+    Case(
+        MemoryFiles.of(f"{WORKSPACE}/b/", links={f"{WORKSPACE}/a": ".."}),
+        {"project": WORKSPACE, "read": (f"{WORKSPACE}/a/*/b",), "write": (), "nested": ()},
+    )
+)
 def test_a_request_means_the_same_places_on_another_machine(case: Case) -> None:
     made = built(case)
     if made is None:

@@ -35,7 +35,6 @@ _WRITES = re.compile(rb"O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE)")
 _RESOLVE_IN_ROOT = 0x10
 # links of a process to its directories, gone once the process is
 _OWN = re.compile(r"/proc/(self|thread-self|\d+)(?:/task/\d+)?/(cwd|root)(?=/|$)")
-_CWD = re.compile(r"/proc/(?:self|thread-self)/cwd(?=/|$)")
 _PROC = "/proc/"
 _UNKNOWN = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(?:cwd|root|fd/\d+)/.")
 # the number of arguments of each call that are read
@@ -269,11 +268,11 @@ class TracedCalls:
         path = self._places.walk(pid, asked, base=base, follows=named.follows, root=named.root)
         if not path.startswith(_PROC):
             return path
-        cwd = _CWD.match(path)
-        if cwd is not None and named.root == "/" and not self._places.exists(f"/proc/{pid}"):
-            # a link led to the working directory of a process that has ended, which the trace knows all the same
-            rest = "." + path[cwd.end() :]
-            path = self._places.walk(pid, rest, base=named.cwd, follows=named.follows, root="/")
+        own = _OWN.match(path)
+        if own is not None and named.root == "/" and own.group(1) in ("self", "thread-self"):
+            # a link led to a directory of a process that has ended, or is ending: its /proc entry outlives its links
+            base = named.cwd if own.group(2) == "cwd" else "/"
+            path = self._places.walk(pid, "." + path[own.end() :], base=base, follows=named.follows, root="/")
         # the link led somewhere when the call was made: its process, or the descriptor, is gone since
         if _UNKNOWN.match(path) and not self._places.is_closed_link(pid, path):
             self._miss(f"a path through the links of a process could not be followed any more ({path})")

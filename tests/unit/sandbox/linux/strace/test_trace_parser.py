@@ -21,14 +21,18 @@ ROFS = "= -1 EROFS (Read-only file system)"
 
 
 class Places:
-    """Nothing is a link; what is named exists; names of shells are watched."""
+    """A path goes through one of the links at most; what is named exists; names of shells are watched."""
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str, links: dict[str, str] | None = None) -> None:
         self.names = names
+        self.links = links or {}
 
-    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:  # noqa: ARG002  no links
+    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:  # noqa: ARG002  always
         if root != "/":
             return os.path.normpath(root + "/" + os.path.normpath("/" + path))
+        for link, target in self.links.items():
+            if path.startswith(link + "/"):
+                return target + path.removeprefix(link)
         return os.path.normpath(os.path.join(base, path))
 
     def exists(self, path: str) -> bool:
@@ -42,9 +46,13 @@ class Places:
 
 
 def read(
-    *lines: str, root: int = 0, noted: bool = False, names: tuple[str, ...] = ()
+    *lines: str,
+    root: int = 0,
+    noted: bool = False,
+    names: tuple[str, ...] = (),
+    links: dict[str, str] | None = None,
 ) -> tuple[list[Access], TraceParser]:
-    parser = TraceParser(X86_64, Places(*names), cwd="/ws/p", root=root, noted=noted)
+    parser = TraceParser(X86_64, Places(*names, links=links), cwd="/ws/p", root=root, noted=noted)
     found = parser.feed("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
     return found + parser.finish(), parser
 
@@ -350,6 +358,15 @@ def test_the_links_of_a_process_that_is_gone_are_known() -> None:
     for name in ("self/fd/5", "4711/cwd", "4711/root", "self/task/7/fd/5"):
         _, parser = read(f'1 open("/proc/{name}/new", O_WRONLY|O_CREAT, 0666) {ROFS}', names=("/proc/1", "/proc/self"))
         assert "could not be followed" in parser.incomplete, name
+    # the entry of a process that is ending outlives its links, and a link of the task's own may lead there
+    for name, place in (("cwd", "/ws/p/lib/new"), ("root", "/new")):
+        found, parser = read(
+            '1 chdir("lib") = 0',
+            f'1 open("/tmp/l/new", O_WRONLY|O_CREAT, 0666) {ROFS}',
+            names=("/proc/1", "/proc/self"),
+            links={"/tmp/l": f"/proc/self/{name}"},
+        )
+        assert ([access.path for access in found], parser.incomplete) == ([place], "")
     # what the kernel let the caller not follow either led it nowhere
     _, parser = read('1 open("/proc/1/root/etc/passwd", O_RDONLY) = -1 EACCES (Permission denied)')
     assert parser.incomplete == ""
