@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import signal
@@ -137,7 +138,7 @@ class Attempt:
         try:
             if stopped:
                 return Report(failed=Failed(reason="the run was stopped before the command started"))
-            ours.sendall(encode(self._spec))
+            _send(ours, self._spec)
             typed = self._caller if self._caller == self._stdin else None
             with terminal_relay.raw(typed, lend):
                 return self._pump(ours, pipes)
@@ -239,6 +240,12 @@ class Attempt:
                 report.failed = message
             case _:
                 pass
+
+
+def _send(control: socket.socket, spec: Spec) -> None:
+    """Send the spec; a warden that is gone already may have said why, which is read like its other words."""
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        control.sendall(encode(spec))
 
 
 def _received(control: socket.socket) -> bytes:
