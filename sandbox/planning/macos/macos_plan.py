@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.errors import RequestRefused
-from sandbox.planning.macos import system_rules
+from sandbox.planning.macos.network_rules import network_rules
 from sandbox.planning.macos.path_regex import aliases, carriers, executed
 from sandbox.planning.macos.path_rules import Marks
+from sandbox.planning.macos.process_start_rules import device_rules, start_rules
 from sandbox.planning.macos.profile_rules import EXEC, READ, WRITE, At, Below, Expression, Filter, MacPlan, Rule
+from sandbox.planning.macos.service_rules import service_rules, unusable_names
+from sandbox.planning.macos.terminal_rules import others_terminals, pty_rules
+from sandbox.planning.macos.unix_socket_rules import unix_socket_rules
 from sandbox.planning.operations import Make, Name, Names, Origin
 from sandbox.planning.write_places import protected, write_places
 
@@ -62,16 +66,20 @@ def plan(
     _read(request, files, marks)
     for names in written.patterns:
         marks.write_pattern(names)
-    problems = (*marks.refusals, *refused, *system_rules.unusable(config))
+    problems = (*marks.refusals, *refused, *unusable_names(config))
     if problems:
         raise RequestRefused(problems)
     return MacPlan(
         rules=(
-            *system_rules.start(hermetic=config.hermetic),
+            *start_rules(hermetic=config.hermetic),
+            others_terminals(),
             *marks.rules(),
             *_tail(request, written.executed, files),
-            *system_rules.devices(),
-            *system_rules.own(config, ports=ports, reached=reached, sockets=sockets),
+            *device_rules(),
+            *network_rules(config, ports=ports, reached=reached),
+            *unix_socket_rules(config, sockets),
+            *service_rules(config),
+            *pty_rules(config),
         ),
         workspace=config.workspace,
         project=config.project,

@@ -20,7 +20,7 @@ from sandbox.planning.operations import Make, Origin, shown
 from sandbox.request.protected_names import ProtectedNames
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from sandbox.base.host_facts import Files
     from sandbox.planning.operations import Operation
@@ -149,6 +149,16 @@ class Plain(Filter):
         name, *rest = self.words
         said = " ".join(one.describe() if isinstance(one, Plain) else one.lstrip("'") for one in rest)
         return f"{name} {said}".strip()
+
+
+def plain(*words: str | Plain) -> Plain:
+    """The filter of these words."""
+    return Plain(words=words)
+
+
+def each(name: str, values: Iterable[str]) -> tuple[Plain, ...]:
+    """A filter of one name for each value."""
+    return tuple(plain(name, value) for value in values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
