@@ -16,7 +16,7 @@ import signal
 import struct
 from typing import TYPE_CHECKING, NoReturn
 
-from sandbox.linux.inside import pty, resource_limits
+from sandbox.linux.inside import pty, resource_limits, resource_usage
 from sandbox.linux.kernel import kernel_calls
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 #: The end of the command: a wait status (or -1), and an errno of execve (or 0).
 OUTCOME = struct.Struct("<ii")
-#: The usage of process 1 and of everything it waited for: seconds of processor time, and the peak in KiB.
-USAGE = struct.Struct("<dq")
 
 _SETUP_FAILED = 125
 _FIRST_FREE = 3
@@ -81,8 +79,7 @@ def run(
         kernel_calls.forbid_attaching()
         _wait_for_warden(link)
         descriptor = _filter(program, link, listener=listener)
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        word = b"armed %f %d %d %d" % (usage.ru_utime + usage.ru_stime, usage.ru_maxrss, masked, descriptor)
+        word = b"armed %f %d %d %d" % (*resource_usage.own(), masked, descriptor)
         _hand_over(link, word, listener=listener)
         _close_all_but(link.fileno())
         status = _command(spec, link, stops)
@@ -97,8 +94,7 @@ def run(
 def _end_rest(link: socket.socket) -> None:
     """Kill what the command left running, wait for it, and tell the usage of all.
 
-    The kernel adds the usage of a process only to one that waits for it (getrusage(2)). The warden does not wait for
-    this process's own end, which takes long: its memory is a whole interpreter's.
+    The warden does not wait for this process's own end, which takes long: its memory is a whole interpreter's.
     """
     if os.getpid() != 1:  # kill(-1) would then reach every process of the user
         return
@@ -109,9 +105,7 @@ def _end_rest(link: socket.socket) -> None:
             os.waitpid(-1, 0)
     # the streams are closed, so that their readers see the end
     os.closerange(0, _FIRST_FREE)
-    own, rest = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = own.ru_utime + own.ru_stime + rest.ru_utime + rest.ru_stime
-    _tell(link, b"gone " + USAGE.pack(cpu, max(own.ru_maxrss, rest.ru_maxrss)))
+    _tell(link, b"gone " + resource_usage.own_and_reaped().packed())
 
 
 def _keep_proc() -> None:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import ASK
 from sandbox.linux.caller.caller_memory import Caller
-from sandbox.linux.inside import pid1
+from sandbox.linux.inside import pid1, resource_usage
+from sandbox.linux.inside.resource_usage import ResourceUsage
 from sandbox.linux.messages import Decoder, Failed, Finished, SeenAccesses, Signal, Started, encode
 from sandbox.linux.warden.spare import received
 from sandbox.linux.warden.task_processes import NotStartedYet, TaskProcesses
@@ -83,11 +84,11 @@ class Warden:
         self._link_open = True
         self._armed = False
         self._observer: Observer = "none"
-        # usage of process 1 before the command: seconds of processor time, and its peak in KiB
-        self._mark = (0.0, 0)
+        # usage of process 1 before the command
+        self._mark = ResourceUsage(0.0, 0)
         self._failure: Failed | None = None
         self._outcome: tuple[int, int] | None = None
-        self._usage: tuple[float, int] | None = None
+        self._usage: ResourceUsage | None = None
 
     def run(self) -> None:
         """Serve until everything inside is gone, and report."""
@@ -197,7 +198,7 @@ class Warden:
     def _arm(self, rest: bytes) -> None:
         """Watch a finished sandbox, whose process 1 waits for that, and let bubblewrap's processes go."""
         cpu, peak, masked, listener = rest.split()
-        self._mark = (float(cpu), int(peak))
+        self._mark = ResourceUsage(float(cpu), int(peak))
         self._armed = True
         if int(listener) >= 0:
             with Caller(self._processes.first) as first:
@@ -217,8 +218,8 @@ class Warden:
         elif kind == b"ended" and len(rest) == pid1.OUTCOME.size:
             self._outcome = pid1.OUTCOME.unpack(rest)
             self._processes.ended = True
-        elif kind == b"gone" and len(rest) == pid1.USAGE.size:
-            self._gone(pid1.USAGE.unpack(rest))
+        elif kind == b"gone" and (usage := ResourceUsage.unpacked(rest)) is not None:
+            self._gone(usage)
         elif kind == b"failed" and not self._processes.began:
             self._fail(rest.decode("utf-8", "surrogateescape"))
 
@@ -265,11 +266,11 @@ class Warden:
             self._greet()
         elif pid == self._processes.first:
             # a process 1 that was killed told nothing of its usage
-            self._gone(self._usage or (usage.ru_utime + usage.ru_stime, usage.ru_maxrss))
+            self._gone(self._usage or resource_usage.of(usage))
         elif pid == self._bubblewrap.pid and not self._armed:
             self._fail("bubblewrap ended while the sandbox was being built")
 
-    def _gone(self, usage: tuple[float, int]) -> None:
+    def _gone(self, usage: ResourceUsage) -> None:
         self._usage = usage
         self._processes.gone = True
 
@@ -287,17 +288,15 @@ class Warden:
         self._tell_accesses()
         send(self._control, self._finished(usage, leftovers))
 
-    def _finished(self, usage: tuple[float, int], leftovers: tuple[str, ...]) -> Finished:
-        (cpu, peak), (cpu_before, peak_before) = usage, self._mark
+    def _finished(self, usage: ResourceUsage, leftovers: tuple[str, ...]) -> Finished:
         # a killed process 1 takes the command with it, and tells of no end
         killed = int(signal.SIGKILL) if self._processes.killed else None
         return Finished(
             status=self._outcome[0] if self._outcome else killed,
             exec_errno=self._outcome[1] if self._outcome else 0,
             timed_out=self._processes.timed_out,
-            cpu_ms=max(0.0, (cpu - cpu_before) * 1000),
-            # process 1 starts at the forked interpreter's own peak: only a higher one is the command's
-            peak_rss_bytes=peak * 1024 if peak > peak_before else None,
+            cpu_ms=usage.cpu_ms_since(self._mark),
+            peak_rss_bytes=usage.peak_bytes_since(self._mark),
             duration_ms=(time.monotonic() - self._processes.began) * 1000,
             incomplete=self._services.recorder.incomplete,
             leftovers=leftovers,
