@@ -15,8 +15,8 @@ from tests.property.strategies import FACTS, HOME, WORKSPACE, trees
 from tests.support.memory_files import MemoryFiles
 from vxconf.document.parse import parse
 from vxconf.lint.grant_warnings import warnings_of_grants
+from vxconf.resolve.fill_defaults import fill_defaults
 from vxconf.resolve.judge_block import BlockSetting, JudgedBlock, judge_block
-from vxconf.resolve.normalize import normalize
 
 if TYPE_CHECKING:
     from sandbox.planning.path_reach import Plan
@@ -48,7 +48,7 @@ def _judged(
     block: dict[str, Any], files: MemoryFiles, nested: tuple[str, ...]
 ) -> tuple[SandboxModel, JudgedBlock, Document]:
     data = {"tasks": {"t": {"exec": {"command": "x", "sandbox": block}}}}
-    run = normalize(data).tasks[0].exec
+    run = fill_defaults(data).tasks[0].exec
     assert run is not None
     assert run.sandbox is not None
     document = parse(json.dumps(data).encode(), file="vx.json")

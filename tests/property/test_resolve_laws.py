@@ -13,7 +13,7 @@ from sandbox.wire.config_json import to_json
 from tests.property.strategies import HOME, WORKSPACE, any_names, trees
 from tests.support.memory_files import MemoryFiles
 from tests.support.task_data import as_data
-from vxconf.resolve.normalize import normalize
+from vxconf.resolve.fill_defaults import fill_defaults
 from vxconf.resolve.resolve import Resolution, resolve
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _file(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _resolved(block: dict[str, Any], files: MemoryFiles, *, project: str = PROJECT) -> Resolution:
-    run = normalize(_file(block)).tasks[0].exec
+    run = fill_defaults(_file(block)).tasks[0].exec
     assert run is not None
     assert run.sandbox is not None
     return resolve(run.sandbox, platform="linux", workspace=WORKSPACE, project=project, home=HOME, files=files)
@@ -68,15 +68,15 @@ def _shuffled(value: Any, seed: random.Random) -> Any:
 
 
 @given(_blocks())
-def test_normalizing_what_was_normalized_changes_nothing(block: dict[str, Any]) -> None:
-    model = normalize(_file(block))
-    assert normalize(as_data(model)) == model
+def test_filling_defaults_again_changes_nothing(block: dict[str, Any]) -> None:
+    model = fill_defaults(_file(block))
+    assert fill_defaults(as_data(model)) == model
 
 
 @given(_blocks())
-def test_normalizing_leaves_the_data_as_it_was(block: dict[str, Any]) -> None:
+def test_filling_defaults_leaves_the_data_as_it_was(block: dict[str, Any]) -> None:
     before = copy.deepcopy(block)
-    normalize(_file(block))
+    fill_defaults(_file(block))
     assert block == before
 
 

@@ -1,4 +1,4 @@
-"""A task file's data made from its model: the inverse of normalizing."""
+"""A task file's data made from its model: the inverse of filling in defaults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def as_data(model: FileModel) -> dict[str, Any]:
-    """A model in the file's own form; normalizing it gives the model back."""
+    """A model in the file's own form; filling in its defaults gives the model back."""
     data: dict[str, Any] = {"tasks": {task.name: _task(task) for task in model.tasks}}
     if model.name is not None:
         data["name"] = model.name

@@ -1,4 +1,4 @@
-"""The steps from a task file's name to its model: read, parse, validate, normalize; every diagnostic is kept.
+"""The steps from a task file's name to its model: read, parse, validate, fill in defaults; every diagnostic is kept.
 
 A task without a mistake gets its model even where another task of the file has one, so that a check sees the whole
 file in one pass. No task of a file with an error is run.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity, UnreadableFile, dotted
 from vxconf.document.parse import format_of, parse
 from vxconf.document.read_file import ReadError, TooLarge, read_file
-from vxconf.resolve.normalize import normalize
+from vxconf.resolve.fill_defaults import fill_defaults
 from vxconf.resolve.task_model import FileModel
 from vxconf.validate.validate import validate
 from vxconf.workspace.root import CONFIG_NAMES
@@ -162,7 +162,7 @@ def _models(document: Document, diagnostics: tuple[Diagnostic, ...]) -> tuple[Fi
     # a broken rule across fields (VX2xx) leaves the shape whole, and the task can still be judged
     errors = [diagnostic.path for diagnostic in diagnostics if diagnostic.code.startswith("VX1")]
     if not errors:
-        return normalize(data), ()
+        return fill_defaults(data), ()
     tasks = data.get("tasks") if isinstance(data, dict) else None
     if not isinstance(tasks, dict):
         return FileModel(), ()
@@ -170,7 +170,7 @@ def _models(document: Document, diagnostics: tuple[Diagnostic, ...]) -> tuple[Fi
     whole: dict[str, Any] = {"tasks": {name: task for name, task in tasks.items() if name not in broken}}
     if isinstance(data.get("name"), str):
         whole["name"] = data["name"]
-    return normalize(whole), tuple(name for name in tasks if name in broken)
+    return fill_defaults(whole), tuple(name for name in tasks if name in broken)
 
 
 def _broken(tasks: dict[str, Any], errors: list[str]) -> set[str]:

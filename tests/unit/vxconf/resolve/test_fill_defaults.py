@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.task_data import as_data
-from vxconf.resolve.normalize import normalize
+from vxconf.resolve.fill_defaults import fill_defaults
 from vxconf.resolve.task_model import FileModel
 
 _EVERY_FIELD = {
@@ -50,8 +50,8 @@ _EVERY_FIELD = {
 
 
 def test_every_field_of_the_file_reaches_the_model_and_comes_back() -> None:
-    model = normalize(_EVERY_FIELD)
-    assert normalize(as_data(model)) == model
+    model = fill_defaults(_EVERY_FIELD)
+    assert fill_defaults(as_data(model)) == model
     block = model.tasks[0].exec.sandbox if model.tasks[0].exec else None
     assert block is not None
     untouched = [name for name, default in block._field_defaults.items() if getattr(block, name) == default]
@@ -59,7 +59,7 @@ def test_every_field_of_the_file_reaches_the_model_and_comes_back() -> None:
 
 
 def test_each_entry_keeps_its_place_in_the_file() -> None:
-    block = normalize(_EVERY_FIELD).tasks[0].exec
+    block = fill_defaults(_EVERY_FIELD).tasks[0].exec
     assert block is not None
     assert block.sandbox is not None
     assert block.sandbox.read[2].path == ("tasks", "build", "exec", "sandbox", "allow", "read", 2)
@@ -67,7 +67,7 @@ def test_each_entry_keeps_its_place_in_the_file() -> None:
 
 
 def test_an_absent_block_is_no_sandbox_and_an_empty_one_the_baseline() -> None:
-    model = normalize({"tasks": {"a": {"exec": {"command": "x"}}, "b": {"exec": {"command": "x", "sandbox": {}}}}})
+    model = fill_defaults({"tasks": {"a": {"exec": {"command": "x"}}, "b": {"exec": {"command": "x", "sandbox": {}}}}})
     a, b = model.tasks
     assert a.exec is not None
     assert a.exec.sandbox is None
@@ -78,7 +78,7 @@ def test_an_absent_block_is_no_sandbox_and_an_empty_one_the_baseline() -> None:
 
 def test_a_cache_table_grants_nothing() -> None:
     cache = {"inputs": {"files": ["lib/**"]}, "outputs": {"files": ["out/**"]}}
-    model = normalize({"tasks": {"a": {"exec": {"command": "x", "sandbox": {}}, "cache": cache}}})
+    model = fill_defaults({"tasks": {"a": {"exec": {"command": "x", "sandbox": {}}, "cache": cache}}})
     run = model.tasks[0].exec
     assert run is not None
     assert run.sandbox is not None
@@ -86,4 +86,4 @@ def test_a_cache_table_grants_nothing() -> None:
 
 
 def test_an_empty_file_has_no_tasks() -> None:
-    assert normalize({}) == FileModel()
+    assert fill_defaults({}) == FileModel()

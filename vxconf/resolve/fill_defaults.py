@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _Data = dict[str, Any]
 
 
-def normalize(data: Mapping[str, Any]) -> FileModel:
+def fill_defaults(data: Mapping[str, Any]) -> FileModel:
     """The model of one valid task file.
 
     Args:
