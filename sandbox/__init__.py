@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from sandbox.contract.results import Access, Fix, Hint, Protections, RunRefusal, RunResult, Violation
     from sandbox.judge.fix_from_result import fix
     from sandbox.request.request import Request
-    from sandbox.session.doctor import HostReport, Probe, Prober
+    from sandbox.session.doctor import HostReport, Probe
     from sandbox.session.executor import SandboxExecutor, as_executor
+    from sandbox.session.probe_memory import Prober
     from sandbox.session.server import NotReady, Ready, Server
     from sandbox.session.session import RunOptions, Session, plan, probe
     from sandbox.session.wrap import Wrapped
@@ -54,8 +55,9 @@ _ROOMS = {
     "contract.results": ("Access", "Fix", "Hint", "Protections", "RunRefusal", "RunResult", "Violation"),
     "judge.fix_from_result": ("fix",),
     "request.request": ("Request",),
-    "session.doctor": ("HostReport", "Probe", "Prober"),
+    "session.doctor": ("HostReport", "Probe"),
     "session.executor": ("SandboxExecutor", "as_executor"),
+    "session.probe_memory": ("Prober",),
     "session.server": ("NotReady", "Ready", "Server"),
     "session.session": ("RunOptions", "Session", "plan", "probe"),
     "session.wrap": ("Wrapped",),

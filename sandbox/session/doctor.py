@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import sys
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract.results import Observer, RunResult
-    from sandbox.machine.learned import LearnedFacts
+    from sandbox.machine.missing_features import MissingFeatures
 
-__all__ = ["HostReport", "Probe", "Prober", "ask"]
+__all__ = ["HostReport", "Probe", "ask"]
 
 _REASON_LIMIT = 500
 #: The probes without which nothing runs, on the one system or the other; the first that fails is the cause.
@@ -49,38 +48,12 @@ class HostReport:
     weaker: bool = False
 
 
-class Prober:
-    """One verdict for each mode, found when somebody first asks, however many threads do.
-
-    Args:
-        asks: finds the verdict of a mode: whether the task accepts a weaker sandbox.
-    """
-
-    def __init__(self, asks: Callable[[bool], HostReport]) -> None:
-        """Make a prober that has asked nothing yet."""
-        self._asks = asks
-        self._lock = threading.Lock()
-        self._reports: dict[bool, HostReport] = {}
-
-    def __call__(self, *, weaker: bool = False) -> HostReport:
-        """The verdict of a mode, kept until it is forgotten."""
-        with self._lock:
-            if weaker not in self._reports:
-                self._reports[weaker] = self._asks(weaker)
-            return self._reports[weaker]
-
-    def forget(self) -> None:
-        """Forget the verdicts: the next to ask has the machine asked again."""
-        with self._lock:
-            self._reports.clear()
-
-
-def ask(trial: Callable[[], RunResult], machine: LearnedFacts) -> HostReport:
+def ask(trial: Callable[[], RunResult], machine: MissingFeatures) -> HostReport:
     """Ask the machine; takes tens of milliseconds and leaves nothing behind.
 
     Args:
         trial: runs one sandboxed `true`, built as every run is.
-        machine: the facts that the trial's session has learned.
+        machine: the features that the trial's session found missing.
     """
     mac = host_facts().platform == "macos"
     if not mac and sys.platform != "linux":
@@ -96,7 +69,7 @@ def ask(trial: Callable[[], RunResult], machine: LearnedFacts) -> HostReport:
     return _unavailable(found if mac else _explained(found, masked=bool(machine.masked)), message, hint)
 
 
-def _available(result: RunResult, found: list[Probe], machine: LearnedFacts) -> HostReport:
+def _available(result: RunResult, found: list[Probe], machine: MissingFeatures) -> HostReport:
     said = f"a sandboxed true ran, observed by {result.observer}"
     if machine.unheard:
         said += f", for the kernel gives its filter no listener ({machine.unheard})"

@@ -16,7 +16,7 @@ from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.contract.errors import ASK, NotStarted, RequestRefused, SandboxError, Unavailable
 from sandbox.contract.run_options import Running, RunOptions, Signalled
 from sandbox.machine.ask_facts import Snapshot, host_facts
-from sandbox.machine.learned import LearnedFacts
+from sandbox.machine.missing_features import MissingFeatures
 from sandbox.planning import linux_plan
 from sandbox.request import build, network_grants
 from sandbox.request.request import WorkspaceFacts
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from sandbox.planning.path_reach import Plan
     from sandbox.request.linked_packages import LinkedProjects
     from sandbox.request.request import Request
-    from sandbox.session.doctor import HostReport, Prober
+    from sandbox.session.doctor import HostReport
+    from sandbox.session.probe_memory import Prober
 
 __all__ = ["Ready", "RunOptions", "Server", "Session", "Wrapped", "plan", "probe"]
 
@@ -82,8 +83,8 @@ class Session:
         self._declared: dict[ResolvedSandboxConfig, None] = {}
         self._closed = False
         self._swept = False
-        #: The facts that the session's runs have learned about this machine.
-        self.machine = LearnedFacts()
+        #: The features that the session's runs found missing on this machine.
+        self.machine = MissingFeatures()
         self._prober: Prober | None = None
 
     def __enter__(self) -> Self:
@@ -265,12 +266,12 @@ class Session:
 
         with self._lock:
             if self._prober is None:
-                self._prober = doctor.Prober(lambda mode: doctor.ask(lambda: self._trial(weaker=mode), self.machine))
+                self._prober = Prober(lambda mode: doctor.ask(lambda: self._trial(weaker=mode), self.machine))
             prober = self._prober
         return prober(weaker=weaker)
 
     def reset(self) -> None:
-        """Forget every fact learned about this machine: the next run, and the next `probe`, learn anew."""
+        """Forget all that was found out about this machine: the next run, and the next `probe`, find out anew."""
         with self._lock:
             self.machine.forget()
             prober = self._prober

@@ -12,7 +12,7 @@ from sandbox.machine.find_tools import find_strace
 
 if TYPE_CHECKING:
     from sandbox.linux.messages import Finished
-    from sandbox.machine.learned import LearnedFacts
+    from sandbox.machine.missing_features import MissingFeatures
 
 OBSERVERS = ("auto", "mask", "notify", "strace", "none")
 
@@ -25,7 +25,7 @@ class ListenerUnavailable(NotStarted):
     """A refusal of the kernel to give the filter a listener: one is above this process, or the kernel is too old."""
 
 
-def chosen(observer: str, machine: LearnedFacts) -> str:
+def chosen(observer: str, machine: MissingFeatures) -> str:
     """The observer a run gets for the one that was asked for.
 
     Args:
@@ -42,7 +42,7 @@ def chosen(observer: str, machine: LearnedFacts) -> str:
     return "strace" if machine.unheard else "notify" if machine.unfused else "auto"
 
 
-def strace(workspace: str, machine: LearnedFacts) -> str:
+def strace(workspace: str, machine: MissingFeatures) -> str:
     """The absolute path of strace.
 
     Args:

@@ -19,7 +19,7 @@ from sandbox.linux.run.attempt import Attempt, Report
 from sandbox.linux.run.prepare import WITHOUT_ANSWERS, find_programs, prepare
 from sandbox.linux.run.settle import settle
 from sandbox.machine.ask_facts import HostFiles
-from sandbox.machine.learned import masked
+from sandbox.machine.missing_features import masked
 from sandbox.planning.name_grants import GrantedNames
 from sandbox.run import gather
 from sandbox.run.command_run import CommandRun
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sandbox.contract.run_options import RunOptions
     from sandbox.linux.messages import Failed
     from sandbox.linux.run.prepare import Prepared, Programs, Staging
-    from sandbox.machine.learned import LearnedFacts
+    from sandbox.machine.missing_features import MissingFeatures
     from sandbox.request.request import Request
 
 
@@ -42,8 +42,8 @@ class Host(Runner, Protocol):
     """The part of a session a run behind a warden needs."""
 
     @property
-    def machine(self) -> LearnedFacts:
-        """The facts that the session's runs have learned about this machine."""
+    def machine(self) -> MissingFeatures:
+        """The features that the session's runs found missing on this machine."""
 
     def hand_over(self, base: Base, fds: list[int]) -> None:
         """Give a warden the control socket and the three standard streams."""

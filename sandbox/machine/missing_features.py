@@ -1,4 +1,4 @@
-"""The facts that runs of one session learned about this machine; later runs go by them until they are forgotten."""
+"""The features that runs of one session found missing here; later runs do without until they are forgotten."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ UNMASK = (
 
 
 @dataclass(slots=True)
-class LearnedFacts:
-    """The things a machine turned out not to have.
+class MissingFeatures:
+    """The features a machine turned out not to have.
 
     Attributes:
         unheard: why the kernel gives a filter no listener, empty where it does.
@@ -28,7 +28,7 @@ class LearnedFacts:
     unfused: str = ""
 
     def forget(self) -> None:
-        """Forget everything, so that the next run learns it anew."""
+        """Forget everything, so that the next run finds out anew."""
         self.unheard = self.masked = self.unfused = ""
 
 
