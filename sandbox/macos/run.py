@@ -18,7 +18,7 @@ from sandbox.macos.settle import settle
 from sandbox.planning.macos import plan_of_request, profile_text
 from sandbox.run import gather
 from sandbox.run.command_run import CommandRun
-from sandbox.scratch import make_dirs
+from sandbox.scratch import grant_directories
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,14 +66,14 @@ class MacRun(CommandRun):
             judge = LogJudge(boundary, self._request.config)
             proxy.report(lambda target, reason: self._heard(lambda: judge.connection(target, reason)))
             attempt = self._made(profile_text.text(planned, tag=tag), variables, cwd)
-            made, held = make_dirs.PASSING.make(planned.operations)
+            made, held = grant_directories.PASSING.make(planned.operations)
             try:
                 ended, missing = self._watched(
                     attempt, observer, tag, lambda denial: self._heard(lambda: judge.take(denial))
                 )
                 missing = proxy.settle() or missing
                 if not ended.started:
-                    make_dirs.take_back(made)
+                    grant_directories.take_back(made)
                 return settle(
                     ended,
                     judge,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.contract.errors import NotStarted, remedy
-from sandbox.scratch import make_dirs, task_tmpdir
+from sandbox.scratch import grant_directories, task_tmpdir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -152,5 +152,5 @@ def _take_back(area: str, workspace: str) -> list[str]:
             made = file.read().split("\0")
     except OSError:
         return []
-    make_dirs.take_back([path for path in made if paths.under(path, workspace)])
+    grant_directories.take_back([path for path in made if paths.under(path, workspace)])
     return made

@@ -15,7 +15,7 @@ import pytest
 from sandbox.contract.errors import NotStarted
 from sandbox.machine.find_tools import find_bwrap
 from sandbox.planning.operations import Make, Origin
-from sandbox.scratch import make_dirs, task_tmpdir
+from sandbox.scratch import grant_directories, task_tmpdir
 from tests.conftest import REPOSITORY, make_tree
 from tests.redteam.conftest import PYTHON, Box, shown
 
@@ -48,12 +48,12 @@ def test_making_and_taking_back_follow_no_link(base: Path) -> None:
     target = make_tree(base / "target", {"out": None})
     (base / "gen").symlink_to(target)
     with pytest.raises(NotStarted):
-        make_dirs.make([Make(path=str(base / "gen/out/deep"), origin=Origin())])
+        grant_directories.make([Make(path=str(base / "gen/out/deep"), origin=Origin())])
     assert os.listdir(target / "out") == []
-    made = make_dirs.make([Make(path=str(base / "new/out"), origin=Origin())])
+    made = grant_directories.make([Make(path=str(base / "new/out"), origin=Origin())])
     (base / "new").rename(base / "moved")
     (base / "new").symlink_to(target)
-    make_dirs.take_back(made)
+    grant_directories.take_back(made)
     assert os.path.isdir(target / "out")
 
 

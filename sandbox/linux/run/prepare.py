@@ -12,7 +12,7 @@ from sandbox.linux.run import choose_observer
 from sandbox.machine.ask_facts import HostFiles, Snapshot
 from sandbox.machine.find_tools import check_bwrap, find_bwrap
 from sandbox.planning import linux_plan
-from sandbox.scratch import make_dirs, quarantine, staging_area
+from sandbox.scratch import grant_directories, quarantine, staging_area
 
 if TYPE_CHECKING:
     import contextlib
@@ -126,7 +126,7 @@ def prepare(request: Request, observer: str, temp: str, undo: contextlib.ExitSta
     if planned.granted:
         staging = Staging(request.workspace_root)
         undo.callback(staging.remove)
-    made, held = make_dirs.PASSING.make(planned.operations)
+    made, held = grant_directories.PASSING.make(planned.operations)
     undo.callback(held.release)
     before = quarantine.listed(planned, HostFiles())
     if staging is not None:

@@ -23,7 +23,7 @@ from sandbox.machine.missing_features import masked
 from sandbox.planning.name_grants import GrantedNames
 from sandbox.run import gather
 from sandbox.run.command_run import CommandRun
-from sandbox.scratch import make_dirs, quarantine, staging_area
+from sandbox.scratch import grant_directories, quarantine, staging_area
 from sandbox.terminal import terminal_modes
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class LinuxRun(CommandRun):
             ended = resource_limits.ended_for_memory()
             report = self._attempts(spec, judge)
             if report.started is None:
-                make_dirs.take_back(list(prepared.made))
+                grant_directories.take_back(list(prepared.made))
                 _raise_the_machines_part(report.failed, prepared.asked)
             else:
                 self._clear(prepared, judge, report.finished.leftovers if report.finished is not None else ())

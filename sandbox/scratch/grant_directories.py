@@ -1,4 +1,4 @@
-"""EFFECT: makes the directories a plan wants on the host, following no link, and takes them back."""
+"""EFFECT: makes the directories that write grants want on the host, following no link, and takes them back."""
 
 from __future__ import annotations
 
