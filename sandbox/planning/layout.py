@@ -25,7 +25,7 @@ from sandbox.base.host_facts import Kind
 from sandbox.contract import refusal_codes
 from sandbox.contract.config import Reach
 from sandbox.contract.errors import Refusal
-from sandbox.planning.name_grants import GrantedNames
+from sandbox.planning.granted_names import GrantedNames
 from sandbox.planning.operations import (
     Absent,
     Bind,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.errors import Refusal, RequestRefused
+from sandbox.planning.granted_names import GrantedNames
 from sandbox.planning.held_directories import hold
 from sandbox.planning.mark_tree import MarkTree
-from sandbox.planning.name_grants import GrantedNames
 from sandbox.planning.operations import Name, Names, Origin
 from sandbox.planning.path_reach import Plan
-from sandbox.planning.write_places import protected, write_places
+from sandbox.planning.write_grant_operations import protected, write_places
 from sandbox.request import write_grants
 from sandbox.request.protected_names import ProtectedNames
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_facts import Files
     from sandbox.planning.path_marks import Hide
-    from sandbox.planning.write_places import WritePlace
+    from sandbox.planning.write_grant_operations import WritePlace
     from sandbox.request.request import Request
     from sandbox.request.write_grants import WriteGrant
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox.base import paths
+from sandbox.planning.granted_names import GrantedNames
 from sandbox.planning.layout import Layout
-from sandbox.planning.name_grants import GrantedNames
 from sandbox.planning.operations import (
     Make,
     Name,

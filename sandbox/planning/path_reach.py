@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.config import Reach
-from sandbox.planning.name_grants import GrantedNames
+from sandbox.planning.granted_names import GrantedNames
 from sandbox.planning.operations import (
     Absent,
     Bind,

@@ -262,11 +262,13 @@ class Session:
         Args:
             weaker: the mode: whether the task accepts a weaker sandbox (`weakerWhenNested`).
         """
-        from sandbox.session import doctor
+        from sandbox.session import doctor, probe_memory
 
         with self._lock:
             if self._prober is None:
-                self._prober = Prober(lambda mode: doctor.ask(lambda: self._trial(weaker=mode), self.machine))
+                self._prober = probe_memory.Prober(
+                    lambda mode: doctor.ask(lambda: self._trial(weaker=mode), self.machine)
+                )
             prober = self._prober
         return prober(weaker=weaker)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sandbox.linux.messages import Base, Failed, Spec
 from sandbox.linux.run.attempt import Attempt
 from sandbox.machine.find_tools import find_bwrap
-from sandbox.planning.name_grants import GrantedNames
+from sandbox.planning.granted_names import GrantedNames
 from sandbox.planning.operations import Bind, Cover, Name, Names, Origin, ReadOnlyRoot, Way
 from sandbox.session.session import Session
 from sandbox.terminal.output_stream import OutputStream

@@ -8,7 +8,7 @@ from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal
-from sandbox.request import write_reach
+from sandbox.request import cache_key_reach
 from vxconf.resolve.judge_block import refusal_diagnostic
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def unreadable_inputs(request: Request, task: TaskModel, document: Document, fil
         path: FieldPath = (*task.path, "cache", "inputs", "workspaceFiles", index)
         try:
             for name in _files(entry, root, files):
-                if not back(paths.join(root, name)) and write_reach.keyed_outside_grants(request, (name,), files):
+                if not back(paths.join(root, name)) and cache_key_reach.keyed_outside_grants(request, (name,), files):
                     found.append(refusal_diagnostic(_hidden(name, request), path, document))
                     break
         except Refusal as refusal:

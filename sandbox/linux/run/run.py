@@ -20,7 +20,7 @@ from sandbox.linux.run.prepare import WITHOUT_ANSWERS, find_programs, prepare
 from sandbox.linux.run.settle import settle
 from sandbox.machine.ask_facts import HostFiles
 from sandbox.machine.missing_features import masked
-from sandbox.planning.name_grants import GrantedNames
+from sandbox.planning.granted_names import GrantedNames
 from sandbox.run import gather
 from sandbox.run.command_run import CommandRun
 from sandbox.scratch import grant_directories, quarantine, staging_area

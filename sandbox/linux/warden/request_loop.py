@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from sandbox.linux.connect.stand_in_ports import StandInPorts
     from sandbox.linux.observe.recorder import Recorder
-    from sandbox.planning.name_grants import GrantedNames
+    from sandbox.planning.granted_names import GrantedNames
     from sandbox.planning.operations import Operation
     from sandbox.request.protected_names import ProtectedNames
 

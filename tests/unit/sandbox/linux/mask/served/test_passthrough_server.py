@@ -16,7 +16,7 @@ from sandbox.linux.mask.mask_tree import MaskTree, SeenRequest
 from sandbox.linux.mask.served.file_operations import SlowCall
 from sandbox.linux.mask.served.inodes import FIRST, InodeTable, LastSeenAt
 from sandbox.linux.mask.served.passthrough_server import PassthroughServer
-from sandbox.planning.name_grants import GrantedNames
+from sandbox.planning.granted_names import GrantedNames
 from sandbox.planning.operations import Bind, Cover, Name, Names, Operation, Origin
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sandbox.contract.config import Ignore, ResolvedSandboxConfig
-from sandbox.request import write_reach
+from sandbox.request import cache_key_reach
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import request
 
@@ -12,9 +12,9 @@ WS, SHOP = "/ws", "/ws/apps/shop"
 
 def task(
     *write: str, project: str = SHOP, sandboxed: bool = True, group: bool = False, cached: bool = False
-) -> write_reach.KeyedTask:
+) -> cache_key_reach.KeyedTask:
     config = ResolvedSandboxConfig(platform="linux", workspace=WS, project=project, allow_write=write)
-    return write_reach.KeyedTask(
+    return cache_key_reach.KeyedTask(
         workspace=WS, project=project, config=config if sandboxed else None, group=group, cached=cached
     )
 
@@ -39,8 +39,8 @@ def task(
         (task("/ws/{apps/shop/a,libs}/"), "workspace"),
     ],
 )
-def test_where_a_task_may_have_written_what_nothing_declares(given: write_reach.KeyedTask, reach: str) -> None:
-    assert write_reach.undeclared_write_reach(given) == reach
+def test_where_a_task_may_have_written_what_nothing_declares(given: cache_key_reach.KeyedTask, reach: str) -> None:
+    assert cache_key_reach.undeclared_write_reach(given) == reach
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_where_a_task_may_have_written_what_nothing_declares(given: write_reach.
         (task(group=True, cached=True), "none"),
     ],
 )
-def test_where_a_command_may_write_whatever_its_cache_says(given: write_reach.KeyedTask, reach: str) -> None:
-    assert write_reach.command_write_reach(given) == reach
+def test_where_a_command_may_write_whatever_its_cache_says(given: cache_key_reach.KeyedTask, reach: str) -> None:
+    assert cache_key_reach.command_write_reach(given) == reach
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_where_a_command_may_write_whatever_its_cache_says(given: write_reach.Ke
         (task("/ws/apps/s\\[x\\]/out/", project="/ws/apps/s[x]"), ("out/**",)),
     ],
 )
-def test_where_write_grants_reach_in_the_own_project(given: write_reach.KeyedTask, found: tuple[str, ...]) -> None:
-    assert write_reach.granted_write_globs(given) == found
+def test_where_write_grants_reach_in_the_own_project(given: cache_key_reach.KeyedTask, found: tuple[str, ...]) -> None:
+    assert cache_key_reach.granted_write_globs(given) == found
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ def test_where_write_grants_reach_in_the_own_project(given: write_reach.KeyedTas
     ],
 )
 def test_whether_a_file_others_take_for_a_fingerprint_may_be_rewritten(
-    given: write_reach.KeyedTask, claimed: tuple[str, ...], *, may: bool
+    given: cache_key_reach.KeyedTask, claimed: tuple[str, ...], *, may: bool
 ) -> None:
-    assert write_reach.may_write_fingerprint(given, claimed) is may
+    assert cache_key_reach.may_write_fingerprint(given, claimed) is may
 
 
 FILES = MemoryFiles.of(
@@ -122,4 +122,4 @@ def test_what_a_key_holds_and_no_grant_reaches(
     read: tuple[str, ...], ignore: tuple[str, ...], left: tuple[str, ...]
 ) -> None:
     made = request(FILES, read=read, fields={"ignore": Ignore(read=ignore)})
-    assert write_reach.keyed_outside_grants(made, KEYED, FILES) == left
+    assert cache_key_reach.keyed_outside_grants(made, KEYED, FILES) == left

@@ -6,7 +6,7 @@ import pytest
 
 from sandbox.base import globs
 from sandbox.linux.mask.mask_tree import MaskTree
-from sandbox.planning.name_grants import GrantedNames
+from sandbox.planning.granted_names import GrantedNames
 from sandbox.planning.operations import Bind, Cover, Name, Names, Origin
 
 O = Origin(reason="test")  # noqa: E741  one letter keeps the plans below readable
