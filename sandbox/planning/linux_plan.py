@@ -14,7 +14,7 @@ from sandbox.planning.mark_tree import MarkTree
 from sandbox.planning.operations import Name, Names, Origin
 from sandbox.planning.path_reach import Plan
 from sandbox.planning.write_grant_operations import protected, write_places
-from sandbox.request import write_grants
+from sandbox.request import grant_refusals
 from sandbox.request.protected_names import ProtectedNames
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sandbox.planning.path_marks import Hide
     from sandbox.planning.write_grant_operations import WritePlace
     from sandbox.request.request import Request
-    from sandbox.request.write_grants import WriteGrant
+    from sandbox.request.write_grant_shapes import WriteGrant
 
 _OUTSIDE = Origin(reason="what is outside the workspace may be read")
 _WORKSPACE = Origin(reason="nothing in the workspace exists unless it is granted")
@@ -201,13 +201,13 @@ class _Reads:
             self._path(entry, entry.rstrip("/") or "/", field)
             return
         try:
-            for grant in write_grants.spelled(entry, field):
+            for grant in grant_refusals.spelled(entry, field):
                 if globs.has_wildcard(grant):
                     self._pattern(grant, field)
                 else:
                     self._path(grant, globs.path_of(grant), field)
         except Refusal as refusal:
-            self.refusals.append(write_grants.placed(refusal, field))
+            self.refusals.append(grant_refusals.placed(refusal, field))
 
     def _canonical(self, path: str) -> str:
         """The path as `paths.canonical` gives it; the directory above is looked at once for all that is in it."""
@@ -220,12 +220,12 @@ class _Reads:
 
     def _path(self, grant: str, path: str, field: str) -> None:
         if self._canonical(path) != path:
-            self.refusals.append(write_grants.not_canonical(grant, path, field, self._files))
+            self.refusals.append(grant_refusals.not_canonical(grant, path, field, self._files))
             return
-        if path.startswith(self._temp_root) and write_grants.is_others_temporary(
+        if path.startswith(self._temp_root) and grant_refusals.is_others_temporary(
             path, self._temp_root, self._workspace
         ):
-            self.refusals.append(write_grants.others_temporary(f'grant "{grant}"', self._temp_root, field))
+            self.refusals.append(grant_refusals.others_temporary(f'grant "{grant}"', self._temp_root, field))
             return
         kind = self._files.kind(path)
         # A loop of links names nothing, and a file is not the directory that was granted.
@@ -237,7 +237,7 @@ class _Reads:
     def _pattern(self, grant: str, field: str) -> None:
         base = globs.literal_base(grant)
         if paths.canonical(base, self._files) != base:
-            self.refusals.append(write_grants.not_canonical(grant, base, field, self._files))
+            self.refusals.append(grant_refusals.not_canonical(grant, base, field, self._files))
             return
         found, origin = False, Origin(field=field)
         for hit in globs.expand(grant, self._files, skip=self._walled, leaving=self._leaving):
@@ -272,7 +272,7 @@ def _walled(request: Request) -> Callable[[str], bool]:
         return directory in hidden or any(above in hidden for above in paths.parents(directory))
 
     def walled(path: str) -> bool:
-        if write_grants.is_others_temporary(path, temp_root, workspace):
+        if grant_refusals.is_others_temporary(path, temp_root, workspace):
             return True
         return path in hidden or inside(paths.parent(path))
 

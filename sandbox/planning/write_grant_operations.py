@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_facts import Files
     from sandbox.request.request import Request
-    from sandbox.request.write_grants import WriteGrant
+    from sandbox.request.write_grant_shapes import WriteGrant
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from sandbox.base import paths
 from sandbox.base.host_facts import remembered
 from sandbox.contract.errors import RequestRefused
-from sandbox.request import credential_stores, network_grants, placement, walls
+from sandbox.request import credential_stores, network_grants, placement, walls, write_grant_shapes
+from sandbox.request.grant_refusals import unusable
 from sandbox.request.request import Implied, JudgedConfig, Request
 from sandbox.request.walls import Wall
-from sandbox.request.write_grants import GrantContext, unusable
+from sandbox.request.write_grant_refusals import WriteGrantContext
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -174,10 +175,10 @@ def _judged(config: ResolvedSandboxConfig, look: _Look) -> JudgedConfig:
     Raises:
         RequestRefused: with every reason found, in the order of the config.
     """
-    context = GrantContext(
+    context = WriteGrantContext(
         config=config, facts=look.facts, files=look.files, walls=(*look.fixed, *look.nested), stores=look.stores
     )
-    writes, unwritable = context.judge()
+    writes, unwritable = write_grant_shapes.judge(context)
     refused = (
         *placement.misplaced(config, look.root, look.facts, look.files),
         *_unreadable(config),

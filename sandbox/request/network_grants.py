@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sandbox.base.host_patterns import PatternRefused, check_pattern
 from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal
-from sandbox.request.write_grants import unusable
+from sandbox.request.grant_refusals import unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

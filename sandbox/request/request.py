@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.request.task_outputs import Declared
-from sandbox.request.write_grants import GrantContext
+from sandbox.request.write_grant_refusals import WriteGrantContext
+from sandbox.request.write_grant_shapes import look_again
 
 if TYPE_CHECKING:
     from sandbox.base.host_facts import Files, HostFacts
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from sandbox.contract.errors import Refusal
     from sandbox.request.linked_packages import Withheld
     from sandbox.request.walls import Wall
-    from sandbox.request.write_grants import WriteGrant
+    from sandbox.request.write_grant_shapes import WriteGrant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,5 +122,7 @@ class Request:
         Returns:
             The grants that can still be given, and why the others cannot, both in the order of the config.
         """
-        context = GrantContext(config=self.config, facts=self.facts, files=files, walls=self.walls, stores=self.stores)
-        return context.look_again(self.judged.writes)
+        context = WriteGrantContext(
+            config=self.config, facts=self.facts, files=files, walls=self.walls, stores=self.stores
+        )
+        return look_again(context, self.judged.writes)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sandbox.planning.operations import Operation
     from sandbox.request.protected_names import ProtectedNames
     from sandbox.request.request import Request
-    from sandbox.request.write_grants import WriteGrant
+    from sandbox.request.write_grant_shapes import WriteGrant
 
 _TEMP = Origin(reason="the task's own temporary directory")
 _PROJECT = Origin(reason="the task starts in its project's directory")

@@ -17,7 +17,7 @@ from sandbox.contract.errors import Refusal
 from sandbox.planning.macos.path_regex import aliases, has_aliases, restricted, ways
 from sandbox.planning.macos.profile_rules import EXEC, LOOK, READ, WRITE, At, Below, Expression, Filter, Matching, Rule
 from sandbox.planning.operations import Names, Origin
-from sandbox.request import write_grants
+from sandbox.request import grant_refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,21 +113,21 @@ class Marks:
     def read(self, entry: str, name: str) -> None:
         """Mark one read grant of the config."""
         try:
-            for grant in write_grants.spelled(entry, name):
+            for grant in grant_refusals.spelled(entry, name):
                 if globs.has_wildcard(grant):
                     self._read_pattern(grant, name)
                 else:
                     self._read_path(grant, globs.path_of(grant), name)
         except Refusal as refusal:
-            self.refusals.append(write_grants.placed(refusal, name))
+            self.refusals.append(grant_refusals.placed(refusal, name))
 
     def _read_path(self, grant: str, path: str, name: str) -> None:
         if paths.canonical(path, self.files) != path:
-            self.refusals.append(write_grants.not_canonical(grant, path, name, self.files))
+            self.refusals.append(grant_refusals.not_canonical(grant, path, name, self.files))
             return
-        if write_grants.is_others_temporary(path, self.request.facts.temp_root, self.request.config.workspace):
+        if grant_refusals.is_others_temporary(path, self.request.facts.temp_root, self.request.config.workspace):
             what = f'grant "{grant}"'
-            self.refusals.append(write_grants.others_temporary(what, self.request.facts.temp_root, name))
+            self.refusals.append(grant_refusals.others_temporary(what, self.request.facts.temp_root, name))
             return
         kind = self.files.kind(path)
         if kind is Kind.LINK or (kind not in {None, Kind.DIRECTORY} and grant.endswith("/")):
@@ -141,7 +141,7 @@ class Marks:
     def _read_pattern(self, grant: str, name: str) -> None:
         base = globs.literal_base(grant)
         if paths.canonical(base, self.files) != base:
-            self.refusals.append(write_grants.not_canonical(grant, base, name, self.files))
+            self.refusals.append(grant_refusals.not_canonical(grant, base, name, self.files))
             return
         origin = Origin(field=name)
         if self._walled(base) or self.files.kind(base) not in {None, Kind.DIRECTORY}:
