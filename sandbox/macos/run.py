@@ -12,9 +12,9 @@ from sandbox.contract.run_options import GRACE
 from sandbox.machine.ask_facts import Snapshot
 from sandbox.macos import proxy_handle, system_tools
 from sandbox.macos.attempt import MacAttempt
+from sandbox.macos.attempt_result import attempt_result
 from sandbox.macos.log_judge import LogJudge
 from sandbox.macos.log_monitor import LogMonitor
-from sandbox.macos.settle import settle
 from sandbox.planning.macos import plan_of_request, profile_text
 from sandbox.run import gather
 from sandbox.run.command_run import CommandRun
@@ -74,7 +74,7 @@ class MacRun(CommandRun):
                 missing = proxy.settle() or missing
                 if not ended.started:
                     grant_directories.take_back(made)
-                return settle(
+                return attempt_result(
                     ended,
                     judge,
                     tuple(self._violations),

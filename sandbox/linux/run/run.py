@@ -16,8 +16,8 @@ from sandbox.linux.inside import resource_limits
 from sandbox.linux.messages import Base, Screen, Spec
 from sandbox.linux.run import choose_observer
 from sandbox.linux.run.attempt import Attempt, Report
+from sandbox.linux.run.attempt_result import attempt_result
 from sandbox.linux.run.prepare import WITHOUT_ANSWERS, find_programs, prepare
-from sandbox.linux.run.settle import settle
 from sandbox.machine.ask_facts import HostFiles
 from sandbox.machine.missing_features import masked
 from sandbox.planning.granted_names import GrantedNames
@@ -125,7 +125,7 @@ class LinuxRun(CommandRun):
                 processes=resource_limits.most_for_a_task,
                 starved=lambda: resource_limits.ended_for_memory() - ended,
             )
-            return settle(
+            return attempt_result(
                 report,
                 judge,
                 tuple(self._violations),

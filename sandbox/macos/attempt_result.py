@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sandbox.macos.log_judge import LogJudge
 
 
-def settle(
+def attempt_result(
     ended: EndedCommand,
     judge: LogJudge,
     violations: tuple[Violation, ...],

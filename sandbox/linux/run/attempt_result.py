@@ -30,7 +30,7 @@ _STRENGTH: dict[Observer, Strength] = {
 }
 
 
-def settle(
+def attempt_result(
     report: Report,
     judge: Judge,
     violations: tuple[Violation, ...],
