@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from sandbox.contract.results import Access
+    from sandbox.judge.attempt_denials import Denied
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.collected import Denied
 
 #: The number of names in one directory from which on the directory is the smaller grant.
 SEVERAL = 2

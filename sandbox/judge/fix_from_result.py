@@ -9,8 +9,8 @@ from sandbox.base.host_facts import Kind
 from sandbox.contract.config import Reach
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Fix
+from sandbox.judge.attempt_denials import Denied
 from sandbox.judge.boundary import Boundary
-from sandbox.judge.collected import Denied
 from sandbox.judge.fix import fix as fewest
 
 if TYPE_CHECKING:

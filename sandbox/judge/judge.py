@@ -8,7 +8,7 @@ from sandbox.base import paths
 from sandbox.contract.config import Ignore, Reach
 from sandbox.contract.intents import WRITE_INTENTS, Intent
 from sandbox.contract.results import Access, Violation
-from sandbox.judge.collected import Collected, Denied
+from sandbox.judge.attempt_denials import AttemptDenials, Denied
 from sandbox.judge.fix import fix
 from sandbox.judge.grant_spelling import shown
 from sandbox.judge.hints.all_hints import hints
@@ -49,7 +49,7 @@ class Judge:
         self._mounted = frozenset(
             o.path for o in boundary.plan.operations if isinstance(o, Bind) and o.writable and o.directory
         )
-        self.seen = Collected()
+        self.seen = AttemptDenials()
 
     @property
     def counted(self) -> list[Denied]:

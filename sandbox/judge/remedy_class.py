@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.contract.intents import Intent
-from sandbox.judge import grant_spelling, unstable_names
+from sandbox.judge import grant_spelling, per_run_names
 from sandbox.planning.operations import Bind, Name, Names
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def makes_anew(access: Access, boundary: Boundary) -> str | None:
     """The pattern for the names of a file each run makes under another one, `None` for a file that stays."""
     if access.exists and access.intent is not Intent.RENAME:
         return None
-    found = unstable_names.pattern(paths.name(access.path))
+    found = per_run_names.pattern(paths.name(access.path))
     if found is None or boundary.declared.makes(access.path):
         return None
     return found

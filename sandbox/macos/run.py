@@ -16,7 +16,7 @@ from sandbox.macos.attempt_result import attempt_result
 from sandbox.macos.log_judge import LogJudge
 from sandbox.macos.log_monitor import LogMonitor
 from sandbox.planning.macos import plan_of_request, profile_text
-from sandbox.run import gather
+from sandbox.run import facts_for_judge
 from sandbox.run.command_run import CommandRun
 from sandbox.scratch import grant_directories
 
@@ -62,7 +62,9 @@ class MacRun(CommandRun):
             planned = plan_of_request.plan(self._request, Snapshot(), temp=temp, ports=proxy.ports)
             tag = f"vx{secrets.token_hex(8)}"
             variables = proxy.variables(self._variables(temp))
-            boundary = gather.boundary(self._request, planned, temp=temp, observer=observer, mask=masker(variables))
+            boundary = facts_for_judge.boundary(
+                self._request, planned, temp=temp, observer=observer, mask=masker(variables)
+            )
             judge = LogJudge(boundary, self._request.config)
             proxy.report(lambda target, reason: self._heard(lambda: judge.connection(target, reason)))
             attempt = self._made(profile_text.text(planned, tag=tag), variables, cwd)
@@ -78,7 +80,7 @@ class MacRun(CommandRun):
                     ended,
                     judge,
                     tuple(self._violations),
-                    after=gather.aftermath(cwd, ended.tail),
+                    after=facts_for_judge.aftermath(cwd, ended.tail),
                     config=self._request.config,
                     observed=observer != "none",
                     missing=missing,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vxconf.diagnostics.diagnostic import dotted, quoted
+from vxconf.nearest_names import NearestNames, folded_name
 from vxconf.schema import schema_files
-from vxconf.suggest import NearestNames, folded_name
 from vxconf.validate.finding import Finding
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from vxconf.diagnostics.diagnostic import in_order
 from vxconf.document.parse import deep_path, too_deep
 from vxconf.schema import _validator, _validator_workspace
 from vxconf.validate.rules import RULES
-from vxconf.validate.rules.view import file_view
+from vxconf.validate.rules.well_typed_view import file_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vxconf.document.document import Document
     from vxconf.schema.schema_files import Name
     from vxconf.validate.finding import Finding
-    from vxconf.validate.rules.view import FileView
+    from vxconf.validate.rules.well_typed_view import FileView
 
 
 def validate(

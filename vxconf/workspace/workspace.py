@@ -226,6 +226,6 @@ class Workspace:
 
 
 def _near_names(name: str, known: Iterable[str], *, count: int = 3) -> tuple[str, ...]:
-    from vxconf.suggest import near_names  # only a misspelt name needs it
+    from vxconf.nearest_names import near_names  # only a misspelt name needs it
 
     return near_names(name, known, count=count)

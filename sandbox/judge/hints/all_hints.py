@@ -9,12 +9,12 @@ from sandbox.judge.hints import machine_hints, outside_hints, package_hints, pri
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Hint
+    from sandbox.judge.attempt_denials import AttemptDenials
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.collected import Collected
     from sandbox.judge.failure_facts import Aftermath
 
 
-def hints(seen: Collected, boundary: Boundary, after: Aftermath) -> tuple[Hint, ...]:
+def hints(seen: AttemptDenials, boundary: Boundary, after: Aftermath) -> tuple[Hint, ...]:
     """Notes for an attempt that failed, in the order they help."""
     notes = (
         *package_hints.withheld(seen.counted, boundary),

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sandbox.contract.results import Access
+    from sandbox.judge.attempt_denials import Denied
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.collected import Denied
 
 
 def hidden(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:

@@ -11,8 +11,8 @@ from sandbox.judge import grant_spelling
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from sandbox.judge.attempt_denials import Denied
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.collected import Denied
     from sandbox.request.linked_packages import Withheld
 
 

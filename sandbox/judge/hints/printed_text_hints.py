@@ -14,8 +14,8 @@ from sandbox.judge.hints import project_hints
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sandbox.judge.attempt_denials import AttemptDenials
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.collected import Collected
     from sandbox.judge.failure_facts import Aftermath
 
 _NO_REPOSITORY = "not a git repository"
@@ -69,7 +69,7 @@ def unreachable(boundary: Boundary, after: Aftermath) -> list[Hint]:
     ]
 
 
-def said_missing(seen: Collected, boundary: Boundary, after: Aftermath) -> list[Hint]:
+def said_missing(seen: AttemptDenials, boundary: Boundary, after: Aftermath) -> list[Hint]:
     """A note on a path the command called missing, where the sandbox hides it and nothing else tells of it."""
     told = {access.path for access, _ in (*seen.counted, *seen.outside)}
     for word in _missing_words(after.printed):

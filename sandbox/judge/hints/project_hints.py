@@ -14,8 +14,8 @@ from sandbox.planning.operations import Bind, Cover, Name, Names
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from sandbox.judge.attempt_denials import Denied
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.collected import Denied
     from sandbox.judge.failure_facts import Aftermath
 
 

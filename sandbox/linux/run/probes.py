@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 
 from sandbox.contract.errors import SandboxError
-from sandbox.machine import missing_features, namespaces
+from sandbox.machine import missing_features, user_namespace_refusal
 from sandbox.machine.ask_facts import temp_root
 from sandbox.machine.find_tools import check_bwrap, find_bwrap, find_strace
 from sandbox.scratch import task_tmpdir
@@ -102,8 +102,8 @@ def _said(*command: str) -> str:
 
 
 def _settings() -> Probe:
-    name, said = "user namespaces", namespaces.NamespaceFacts(user=os.getuid(), settings=_texts())
-    cause, fix = namespaces.refusal(said)
+    name, said = "user namespaces", user_namespace_refusal.NamespaceFacts(user=os.getuid(), settings=_texts())
+    cause, fix = user_namespace_refusal.refusal(said)
     if cause:
         return Probe(name=name, ok=False, found="refused by a setting", cause=cause, fix=fix)
     return Probe(name=name, ok=True, found="not refused by a setting")
@@ -113,7 +113,7 @@ def tried() -> Probe:
     """Whether a user namespace can be made and built in, found out by doing so; tens of milliseconds."""
     name = "user namespaces"
     made, mapped, ruled = _numbers()
-    said = namespaces.NamespaceFacts(
+    said = user_namespace_refusal.NamespaceFacts(
         user=os.getuid(),
         settings=_texts(),
         made=made,
@@ -123,7 +123,7 @@ def tried() -> Probe:
         profile=_profile(),
         capabilities=int(_status("CapEff") or "0", 16),
     )
-    cause, fix = namespaces.refusal(said)
+    cause, fix = user_namespace_refusal.refusal(said)
     if not cause:
         return Probe(name=name, ok=True, found="can be made")
     steps = (("making one", made), ("giving it this user", mapped), ("mounting in it", ruled))
@@ -133,7 +133,7 @@ def tried() -> Probe:
 
 
 def _texts() -> dict[str, str]:
-    return {path: text for path in namespaces.SETTINGS if (text := _text(path))}
+    return {path: text for path in user_namespace_refusal.SETTINGS if (text := _text(path))}
 
 
 def _text(path: str) -> str:

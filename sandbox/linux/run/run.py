@@ -21,7 +21,7 @@ from sandbox.linux.run.prepare import WITHOUT_ANSWERS, find_programs, prepare
 from sandbox.machine.ask_facts import HostFiles
 from sandbox.machine.missing_features import masked
 from sandbox.planning.granted_names import GrantedNames
-from sandbox.run import gather
+from sandbox.run import facts_for_judge
 from sandbox.run.command_run import CommandRun
 from sandbox.scratch import grant_directories, quarantine, staging_area
 from sandbox.terminal import terminal_modes
@@ -107,7 +107,7 @@ class LinuxRun(CommandRun):
             prepared = prepare(self._request, observer, temp, undo)
             self._staging = prepared.staging
             variables = self._variables(temp)
-            boundary = gather.boundary(
+            boundary = facts_for_judge.boundary(
                 self._request, prepared.planned, temp=temp, observer=prepared.observer, mask=masker(variables)
             )
             judge = Judge(boundary, ignore=self._request.config.ignore)
@@ -119,7 +119,7 @@ class LinuxRun(CommandRun):
                 _raise_the_machines_part(report.failed, prepared.asked)
             else:
                 self._clear(prepared, judge, report.finished.leftovers if report.finished is not None else ())
-            after = gather.aftermath(
+            after = facts_for_judge.aftermath(
                 cwd,
                 report.tail,
                 processes=resource_limits.most_for_a_task,

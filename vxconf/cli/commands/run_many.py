@@ -15,10 +15,10 @@ from vxconf.cli.console import FOUND, NOT_RUN, OK, UsageError, err, is_coloured,
 from vxconf.cli.find_task import task_diagnostics_text, task_in, workspace_here
 from vxconf.cli.signals import SignalForwarder
 from vxconf.diagnostics.render import printable
+from vxconf.nearest_names import near_names
 from vxconf.run.report import block_refusal, report_text, result_as_dict
 from vxconf.run.schedule import Cycle, Step, schedule
 from vxconf.run.task_runner import EndedTask, TaskRunner
-from vxconf.suggest import near_names
 from vxconf.workspace.find_projects import TooManyDirectories
 from vxconf.workspace.project import Task
 from vxconf.workspace.references import Unknown

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from vxconf.validate.finding import Finding
-    from vxconf.validate.rules.view import FileView
+    from vxconf.validate.rules.well_typed_view import FileView
 
 RULES: tuple[Callable[[FileView], Iterator[Finding]], ...] = (
     task_rules.cache_on_persistent,

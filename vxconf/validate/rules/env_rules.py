@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from vxconf.diagnostics.diagnostic import dotted, quoted
 from vxconf.validate.finding import Finding
-from vxconf.validate.rules.view import CACHE_LISTS, GRANTS, SANDBOX
+from vxconf.validate.rules.well_typed_view import CACHE_LISTS, GRANTS, SANDBOX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vxconf.diagnostics.diagnostic import FieldPath
-    from vxconf.validate.rules.view import FileView, TaskView
+    from vxconf.validate.rules.well_typed_view import FileView, TaskView
 
 _LISTS_OF_NAMES = (("exec", "env", "passThrough"), ("cache", "inputs", "env"))
 _TEXTS = (

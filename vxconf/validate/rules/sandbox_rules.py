@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Literal
 from sandbox.base.host_patterns import PatternRefused, check_pattern
 from vxconf.diagnostics.diagnostic import dotted, quoted
 from vxconf.validate.finding import Finding
-from vxconf.validate.rules.view import CACHE_LISTS, GRANTS, SANDBOX
+from vxconf.validate.rules.well_typed_view import CACHE_LISTS, GRANTS, SANDBOX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sandbox.base.host_patterns import Pattern
     from sandbox.contract.config import Platform
-    from vxconf.validate.rules.view import FileView
+    from vxconf.validate.rules.well_typed_view import FileView
 
 _NETWORK: tuple[tuple[Literal["allow", "deny"], bool], ...] = (("allow", True), ("deny", False))
 _SYSTEM_NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from vxconf.diagnostics.diagnostic import dotted, quoted
 from vxconf.validate.finding import Finding
-from vxconf.validate.rules.view import CACHE_LISTS
+from vxconf.validate.rules.well_typed_view import CACHE_LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vxconf.diagnostics.diagnostic import FieldPath
-    from vxconf.suggest import NearestNames
-    from vxconf.validate.rules.view import FileView, TaskView
+    from vxconf.nearest_names import NearestNames
+    from vxconf.validate.rules.well_typed_view import FileView, TaskView
 
 _REFERENCES = (("dependsOn",), ("cache", "inputs", "tasks"))
 _LONGEST_REGEX = 10_000
@@ -79,7 +79,7 @@ def unknown_task(file: FileView) -> Iterator[Finding]:
             if reference in file.names or not is_same_file(reference) or _malformed(reference) is not None:
                 continue
             if nearest is None:
-                from vxconf.suggest import NearestNames  # only a misspelt name needs it
+                from vxconf.nearest_names import NearestNames  # only a misspelt name needs it
 
                 nearest = NearestNames(file.names)
             near = nearest.to(reference)

@@ -11,14 +11,14 @@ import pytest
 from tests.support.configs import documents
 from vxconf.schema import schema_files
 from vxconf.validate.rules import RULES
-from vxconf.validate.rules.view import file_view
+from vxconf.validate.rules.well_typed_view import file_view
 from vxconf.validate.schema_errors import schema_findings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from vxconf.validate.finding import Finding
-    from vxconf.validate.rules.view import FileView
+    from vxconf.validate.rules.well_typed_view import FileView
 
 _CONSTRAINTS = frozenset(
     {

@@ -8,10 +8,10 @@ import pytest
 
 from sandbox.base.environment import RESERVED
 from tests.support.configs import judge
-from vxconf.suggest import NearestNames
+from vxconf.nearest_names import NearestNames
 from vxconf.validate.rules import RULES
 from vxconf.validate.rules.sandbox_rules import unclosed
-from vxconf.validate.rules.view import file_view
+from vxconf.validate.rules.well_typed_view import file_view
 
 
 def codes(text: str, file: str = "vx.toml") -> list[str]:

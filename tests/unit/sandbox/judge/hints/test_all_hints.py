@@ -9,7 +9,7 @@ import pytest
 
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Hint
-from sandbox.judge import unstable_names
+from sandbox.judge import per_run_names
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.failure_facts import Aftermath
 from sandbox.judge.judge import Judge
@@ -124,7 +124,7 @@ def test_every_denial_says_what_helps_against_it(intent: Intent, path: str, exis
     ],
 )
 def test_a_name_made_anew_by_each_run_has_a_pattern(name: str, pattern: str | None) -> None:
-    assert unstable_names.pattern(name) == pattern
+    assert per_run_names.pattern(name) == pattern
 
 
 # what observers know of the answer

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.machine import namespaces
-from sandbox.machine.namespaces import APPARMOR, NamespaceFacts, refusal
+from sandbox.machine import user_namespace_refusal
+from sandbox.machine.user_namespace_refusal import APPARMOR, NamespaceFacts, refusal
 
 _SETFCAP = 1 << 31
 _CLONE = "/proc/sys/kernel/unprivileged_userns_clone"
@@ -83,7 +83,7 @@ _NUMBERS = st.sampled_from((0, errno.EPERM, errno.EACCES, errno.ENOSPC, errno.EI
 
 @given(
     user=st.sampled_from((0, 1000)),
-    settings=st.dictionaries(st.sampled_from(namespaces.SETTINGS), st.sampled_from(("0", "1", "96364"))),
+    settings=st.dictionaries(st.sampled_from(user_namespace_refusal.SETTINGS), st.sampled_from(("0", "1", "96364"))),
     made=_NUMBERS,
     mapped=_NUMBERS,
     ruled=_NUMBERS,

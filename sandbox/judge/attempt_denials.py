@@ -18,7 +18,7 @@ class Denied(NamedTuple):
 
 
 @dataclass(slots=True)
-class Collected:
+class AttemptDenials:
     """The denials and looks of one attempt, each kind in the order they came.
 
     Attributes:
