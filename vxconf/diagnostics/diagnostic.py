@@ -39,7 +39,7 @@ class Diagnostic:
     """One mistake, its place and advice about it.
 
     Attributes:
-        code: a key of `vxconf.diagnostics.codes.table.CODES`.
+        code: a key of `vxconf.diagnostics.codes.all_codes.CODES`.
         severity: whether the file is refused for it.
         file: the file's name as the user gave it.
         place: the stretch of the file at fault.

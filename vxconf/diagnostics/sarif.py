@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from vxconf.diagnostics.codes.table import CODES
+from vxconf.diagnostics.codes.all_codes import CODES
 from vxconf.version import VERSION
 
 if TYPE_CHECKING:

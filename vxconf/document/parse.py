@@ -104,7 +104,7 @@ def too_deep(file: str, place: Place) -> Diagnostic:
 
 
 def _diagnostic(file: str, code: str, place: Place, message: str, help_: str) -> Diagnostic:
-    from vxconf.diagnostics.codes.table import CODES
+    from vxconf.diagnostics.codes.all_codes import CODES
 
     return Diagnostic(
         code=code, severity=CODES[code].severity, file=file, place=place, path="", message=message, help=help_

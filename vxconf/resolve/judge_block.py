@@ -258,7 +258,7 @@ def _names_something(grant: str, files: Files) -> bool:
 
 def refusal_diagnostic(refusal: Refusal, path: FieldPath, document: Document) -> Diagnostic:
     """The diagnostic for a refusal of the engine, at the place of a field."""
-    from vxconf.diagnostics.codes.table import CODES
+    from vxconf.diagnostics.codes.all_codes import CODES
     from vxconf.document.spans import locate
 
     return Diagnostic(

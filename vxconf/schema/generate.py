@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import fastjsonschema
 
+from vxconf.diagnostics.codes.all_codes import CODES
 from vxconf.diagnostics.codes.code import Code, Stage
-from vxconf.diagnostics.codes.table import CODES
 from vxconf.diagnostics.diagnostic import Severity
 from vxconf.schema import schema_files
 

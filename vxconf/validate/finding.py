@@ -19,7 +19,7 @@ class Finding(NamedTuple):
     """One mistake.
 
     Attributes:
-        code: a key of `vxconf.diagnostics.codes.table.CODES`.
+        code: a key of `vxconf.diagnostics.codes.all_codes.CODES`.
         path: the field at fault; a field that is missing has the place of the table around it.
         message: one lowercase clause, no full stop.
         help: advice, or an empty string.
@@ -36,7 +36,7 @@ class Finding(NamedTuple):
 
     def to_diagnostic(self, document: Document) -> Diagnostic:
         """The diagnostic: the finding with its place and its code's severity."""
-        from vxconf.diagnostics.codes.table import CODES
+        from vxconf.diagnostics.codes.all_codes import CODES
         from vxconf.document.spans import locate
 
         return Diagnostic(

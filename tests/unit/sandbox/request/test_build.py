@@ -13,7 +13,7 @@ from sandbox.request.build import build
 from sandbox.request.request import Implied, WorkspaceFacts
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import FACTS, HOME, request
-from vxconf.diagnostics.codes.table import CODES
+from vxconf.diagnostics.codes.all_codes import CODES
 
 WORKSPACE = (
     "/ws/.git/HEAD",

@@ -22,7 +22,7 @@ _HEAVY = (
     *("jsonschema", "rich", "typer", "click", "asyncio", "subprocess", "tempfile", "argparse", "h11", "dns"),
     # modules whose loading can be measured in the start of a check
     *("tomllib", "json", "pathlib", "ipaddress"),
-    "vxconf.diagnostics.codes.table",
+    "vxconf.diagnostics.codes.all_codes",
 )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from vxconf.diagnostics.codes.all_codes import CODES
 from vxconf.diagnostics.codes.code import Code, Stage
-from vxconf.diagnostics.codes.table import CODES
 from vxconf.diagnostics.diagnostic import (
     Diagnostic,
     FieldPath,

@@ -11,8 +11,8 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from tests.support.configs import judge
+from vxconf.diagnostics.codes.all_codes import CODES
 from vxconf.diagnostics.codes.code import Stage
-from vxconf.diagnostics.codes.table import CODES
 from vxconf.diagnostics.diagnostic import Severity
 from vxconf.document.parse import parse
 from vxconf.schema import generate

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.configs import INVALID, UPDATE, VALID, diagnose, expectation, render
+from vxconf.diagnostics.codes.all_codes import CODES
 from vxconf.diagnostics.codes.code import Stage
-from vxconf.diagnostics.codes.table import CODES
 from vxconf.diagnostics.diagnostic import Severity
 
 if TYPE_CHECKING:
