@@ -7,8 +7,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sandbox.linux.messages import Base, Failed, Spec
 from sandbox.linux.run.attempt import Attempt
+from sandbox.linux.warden_messages import Base, Failed, Spec
 from sandbox.machine.find_tools import find_bwrap
 from sandbox.planning.granted_names import GrantedNames
 from sandbox.planning.operations import Bind, Cover, Name, Names, Origin, ReadOnlyRoot, Way

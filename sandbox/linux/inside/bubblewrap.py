@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from sandbox.contract.errors import ASK, Masked, NotStarted, remedy
 
 if TYPE_CHECKING:
-    from sandbox.linux.messages import Base
+    from sandbox.linux.warden_messages import Base
 
 # dash redirects descriptors of one digit only
 _GATE = 9

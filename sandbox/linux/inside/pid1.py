@@ -22,7 +22,7 @@ from sandbox.linux.kernel import kernel_calls
 if TYPE_CHECKING:
     import socket
 
-    from sandbox.linux.messages import Spec
+    from sandbox.linux.warden_messages import Spec
 
 #: The end of the command: a wait status (or -1), and an errno of execve (or 0).
 OUTCOME = struct.Struct("<ii")

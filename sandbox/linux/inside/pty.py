@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from sandbox.terminal import terminal_modes
 
 if TYPE_CHECKING:
-    from sandbox.linux.messages import Screen
+    from sandbox.linux.warden_messages import Screen
 
 # descriptors that the executor gets: the terminal's master end and its slave end
 _ENDS = 2

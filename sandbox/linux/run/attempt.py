@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.linux.inside import pty
-from sandbox.linux.messages import Decoder, Failed, Finished, SeenAccesses, Signal, Spec, Started, encode
+from sandbox.linux.warden_messages import Decoder, Failed, Finished, SeenAccesses, Signal, Spec, Started, encode
 from sandbox.terminal import terminal_relay
 
 if TYPE_CHECKING:

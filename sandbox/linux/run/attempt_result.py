@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from sandbox.contract.results import Observer, RunResult, Strength, Trace, Violation
     from sandbox.judge.failure_facts import Aftermath
     from sandbox.judge.judge import Judge
-    from sandbox.linux.messages import Finished
     from sandbox.linux.run.attempt import Report
+    from sandbox.linux.warden_messages import Finished
 
 #: The status a shell answers with for a command that is not found.
 _NOT_FOUND = 127

@@ -7,11 +7,11 @@ import os
 from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import NotStarted, Unavailable
-from sandbox.linux.messages import LOST
+from sandbox.linux.warden_messages import LOST
 from sandbox.machine.find_tools import find_strace
 
 if TYPE_CHECKING:
-    from sandbox.linux.messages import Finished
+    from sandbox.linux.warden_messages import Finished
     from sandbox.machine.missing_features import MissingFeatures
 
 OBSERVERS = ("auto", "mask", "notify", "strace", "none")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import NotStarted
-from sandbox.linux.messages import Base
 from sandbox.linux.run import choose_observer
+from sandbox.linux.warden_messages import Base
 from sandbox.machine.ask_facts import HostFiles, Snapshot
 from sandbox.machine.find_tools import check_bwrap, find_bwrap
 from sandbox.planning import linux_plan

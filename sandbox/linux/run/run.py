@@ -13,11 +13,11 @@ from sandbox.contract.errors import ASK, Masked, NotStarted, SandboxError
 from sandbox.contract.run_options import GRACE, Runner
 from sandbox.judge.judge import Judge
 from sandbox.linux.inside import resource_limits
-from sandbox.linux.messages import Base, Screen, Spec
 from sandbox.linux.run import choose_observer
 from sandbox.linux.run.attempt import Attempt, Report
 from sandbox.linux.run.attempt_result import attempt_result
 from sandbox.linux.run.prepare import WITHOUT_ANSWERS, find_programs, prepare
+from sandbox.linux.warden_messages import Base, Screen, Spec
 from sandbox.machine.ask_facts import HostFiles
 from sandbox.machine.missing_features import masked
 from sandbox.planning.granted_names import GrantedNames
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from sandbox.contract.results import Access, RunResult
     from sandbox.contract.run_options import RunOptions
-    from sandbox.linux.messages import Failed
     from sandbox.linux.run.prepare import Prepared, Programs, Staging
+    from sandbox.linux.warden_messages import Failed
     from sandbox.machine.missing_features import MissingFeatures
     from sandbox.request.request import Request
 

@@ -28,9 +28,9 @@ from sandbox.linux.caller import path_walk
 from sandbox.linux.kernel import bpf, kernel_calls, seccomp_filter
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 from sandbox.linux.kernel.syscall_table import WRITES
-from sandbox.linux.messages import LOST
 from sandbox.linux.strace.trace_calls import NEW
 from sandbox.linux.strace.trace_parser import WATCHED, TraceParser
+from sandbox.linux.warden_messages import LOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable

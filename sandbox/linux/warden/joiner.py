@@ -15,8 +15,8 @@ from sandbox.contract.errors import NotStarted
 from sandbox.linux.inside import mount_plan, network_listeners, pid1, pty, resource_limits
 from sandbox.linux.kernel import kernel_calls, seccomp_filter
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
-from sandbox.linux.messages import Spec, decode
 from sandbox.linux.warden import rehearsal
+from sandbox.linux.warden_messages import Spec, decode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, NoReturn
 from sandbox.contract.errors import Masked, NotStarted, remedy
 from sandbox.linux.kernel import kernel_calls
 from sandbox.linux.kernel.wake import Wake
-from sandbox.linux.messages import Failed, Spec, decode, receive_body
 from sandbox.linux.warden import rehearsal
 from sandbox.linux.warden.spare import Spare, prepare
 from sandbox.linux.warden.warden import Warden, send
+from sandbox.linux.warden_messages import Failed, Spec, decode, receive_body
 from sandbox.proxy.io.published_ports import publish
 
 if TYPE_CHECKING:
-    from sandbox.linux.messages import Base
+    from sandbox.linux.warden_messages import Base
 
 #: The descriptors that come with a task: the control socket and the three standard streams.
 DESCRIPTORS = 4

@@ -15,9 +15,9 @@ from sandbox.linux.caller.caller_memory import Caller, UnreadableMemory
 from sandbox.linux.kernel import fuse_protocol
 from sandbox.linux.kernel.fuse_protocol import Op
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
-from sandbox.linux.messages import Finished, Spec, Started, decode, encode, encoded
 from sandbox.linux.observe.recorder import Recorder
 from sandbox.linux.warden.request_loop import RequestLoop
+from sandbox.linux.warden_messages import Finished, Spec, Started, decode, encode, encoded
 from sandbox.planning.operations import Bind, Cover, Origin, ReadOnlyRoot, Seal
 
 _HEADER = struct.Struct("<IIQQIIIHH")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sandbox.linux.inside.bubblewrap import Bubblewrap
-    from sandbox.linux.messages import Base
+    from sandbox.linux.warden_messages import Base
 
 _SETTLE_SECONDS = 30.0
 _CREDENTIALS = 2  # SCM_CREDENTIALS

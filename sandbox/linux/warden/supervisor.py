@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from sandbox.contract.errors import remedy
 from sandbox.linux.inside import resource_limits
 from sandbox.linux.kernel import kernel_calls
-from sandbox.linux.messages import Base, Failed, encode
 from sandbox.linux.warden import joiner, lifecycle, rehearsal
 from sandbox.linux.warden.lifecycle import DESCRIPTORS
+from sandbox.linux.warden_messages import Base, Failed, encode
 from sandbox.proxy.policy.host_rules import HostRules
 from sandbox.proxy.policy.policy import Policy
 from sandbox.terminal import restore_modes

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from sandbox.contract.results import Access
     from sandbox.linux.kernel.wake import Wake
-    from sandbox.linux.messages import Spec
     from sandbox.linux.observe.held_calls import HeldDirectories
     from sandbox.linux.strace.strace_process import Tracer
+    from sandbox.linux.warden_messages import Spec
 
 # strace writes line by line: what it writes within this time is read at once
 _REST_SECONDS = 0.002

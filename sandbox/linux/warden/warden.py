@@ -20,10 +20,10 @@ from sandbox.contract.errors import ASK
 from sandbox.linux.caller.caller_memory import Caller
 from sandbox.linux.inside import pid1, resource_usage
 from sandbox.linux.inside.resource_usage import ResourceUsage
-from sandbox.linux.messages import Decoder, Failed, Finished, SeenAccesses, Signal, Started, encode
 from sandbox.linux.warden.spare import received
 from sandbox.linux.warden.task_processes import NotStartedYet, TaskProcesses
 from sandbox.linux.warden.task_services import TaskServices
+from sandbox.linux.warden_messages import Decoder, Failed, Finished, SeenAccesses, Signal, Started, encode
 
 if TYPE_CHECKING:
     import socket
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from sandbox.contract.results import Observer
     from sandbox.linux.kernel.wake import Wake
-    from sandbox.linux.messages import Spec
     from sandbox.linux.warden.spare import Spare
+    from sandbox.linux.warden_messages import Spec
 
 # a descriptor may be seen to close a little before the word that process 1 sent ahead of it
 _LAST_WORD_SECONDS = 0.2

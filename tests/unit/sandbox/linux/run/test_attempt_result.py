@@ -6,9 +6,9 @@ from sandbox.contract.results import RunRefusal, Violation
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.failure_facts import Aftermath
 from sandbox.judge.judge import Judge
-from sandbox.linux.messages import Failed, Finished, Started
 from sandbox.linux.run.attempt import Report
 from sandbox.linux.run.attempt_result import attempt_result
+from sandbox.linux.warden_messages import Failed, Finished, Started
 from sandbox.planning.path_reach import Plan
 
 BOUNDARY = Boundary(
