@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+#: The most lines of the output that are looked at, from its end: the error is told last.
+_LINES = 200
+
+
 def _no_path(_path: str) -> bool:
     return False
 
@@ -42,3 +46,8 @@ class Aftermath:
     processes: Callable[[], int] = _none
     starved: Callable[[], int] = _none
     explained: bool = False
+
+    @property
+    def last_lines(self) -> list[str]:
+        """The last lines of the output."""
+        return self.printed.splitlines()[-_LINES:]

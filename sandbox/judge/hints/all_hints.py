@@ -5,7 +5,21 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from sandbox.judge.hints import machine_hints, outside_hints, package_hints, printed_text_hints, project_hints
+from sandbox.judge.hints import (
+    credential_hints,
+    exhaustion_hints,
+    git_repository_hints,
+    linked_package_hints,
+    loopback_port_hints,
+    missing_path_hints,
+    mount_point_hints,
+    outside_project_hints,
+    per_run_name_hints,
+    upstream_output_hints,
+    wall_hints,
+    working_directory_hints,
+    workspace_root_hints,
+)
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Hint
@@ -17,23 +31,23 @@ if TYPE_CHECKING:
 def hints(seen: AttemptDenials, boundary: Boundary, after: Aftermath) -> tuple[Hint, ...]:
     """Notes for an attempt that failed, in the order they help."""
     notes = (
-        *package_hints.withheld(seen.counted, boundary),
-        *package_hints.not_installed(seen.counted, seen.walled, boundary),
-        *project_hints.credentials(seen.counted, boundary),
-        *project_hints.made_upstream((*seen.counted, *seen.outside), boundary),
-        *project_hints.made_anew(seen.counted, boundary),
-        *project_hints.misrooted((*seen.counted, *seen.outside), boundary),
-        *outside_hints.interpreter((*seen.outside, *seen.looked), boundary),
-        *outside_hints.hidden(seen.outside, boundary),
-        *outside_hints.refused(seen.outside, boundary),
-        *project_hints.removed(seen.removed, boundary),
-        *printed_text_hints.repository(boundary, after),
-        *project_hints.walls(seen.walled, boundary, after),
-        *printed_text_hints.unreachable(boundary, after),
-        *printed_text_hints.said_missing(seen, boundary, after),
-        *printed_text_hints.across(after),
-        *machine_hints.exhausted(after),
+        *linked_package_hints.withheld(seen.counted, boundary),
+        *linked_package_hints.not_installed(seen.counted, seen.walled, boundary),
+        *credential_hints.counted_credentials(seen.counted, boundary),
+        *upstream_output_hints.made_upstream((*seen.counted, *seen.outside), boundary),
+        *per_run_name_hints.made_anew(seen.counted, boundary),
+        *workspace_root_hints.misrooted((*seen.counted, *seen.outside), boundary),
+        *outside_project_hints.interpreter((*seen.outside, *seen.looked), boundary),
+        *outside_project_hints.hidden(seen.outside, boundary),
+        *outside_project_hints.refused(seen.outside, boundary),
+        *mount_point_hints.removed(seen.removed, boundary),
+        *git_repository_hints.repository(boundary, after),
+        *wall_hints.walls(seen.walled, boundary, after),
+        *loopback_port_hints.unreachable(boundary, after),
+        *missing_path_hints.said_missing(seen, boundary, after),
+        *mount_point_hints.across(after),
+        *exhaustion_hints.exhausted(after),
     )
     if not seen.counted and not seen.connections and not after.explained:
-        notes = (*notes, *project_hints.unreadable(after.cwd, boundary))
+        notes = (*notes, *working_directory_hints.unreadable(after.cwd, boundary))
     return tuple(dataclasses.replace(note, line=boundary.mask(note.line)) for note in dict.fromkeys(notes))

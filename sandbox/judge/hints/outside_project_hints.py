@@ -8,6 +8,7 @@ from sandbox.base import paths
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Hint
 from sandbox.judge import grant_spelling
+from sandbox.judge.hints.credential_hints import credentials
 from sandbox.judge.remedy_class import classify, nameable, writable
 
 if TYPE_CHECKING:
@@ -86,15 +87,6 @@ def interpreter(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
         )
         for path in list(programs)[:1]
     ]
-
-
-def credentials(found: Iterable[str]) -> list[Hint]:
-    """A note on paths in credential stores, which are named and never suggested."""
-    named = list(dict.fromkeys(found))
-    if not named:
-        return []
-    note = f"{grant_spelling.listed(named)} holds credentials, so no grant is suggested:"
-    return [Hint(line=f"{note} pass what the task needs in a variable, by exec.env.passThrough", class_="credential")]
 
 
 def _installed(access: Access, boundary: Boundary) -> bool:

@@ -1,0 +1,27 @@
+"""Notes on a task that may not read the directory it starts in. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox.base import paths
+from sandbox.contract.results import Hint
+from sandbox.judge import grant_spelling
+from sandbox.planning.operations import Bind, Cover, Name, Names
+
+if TYPE_CHECKING:
+    from sandbox.judge.boundary import Boundary
+
+
+def unreadable(cwd: str, boundary: Boundary) -> list[Hint]:
+    """A note on the task's own directory, where no grant covers it or leads into it."""
+    operations = boundary.plan.operations
+    if not any(isinstance(o, Cover) and paths.at_or_under(cwd, o.path) for o in operations):
+        return []
+    for o in operations:
+        granted = isinstance(o, (Bind, Name, Names)) and o.origin.field
+        if granted and (paths.at_or_under(cwd, o.path) or paths.at_or_under(o.path, cwd)):
+            return []
+    here = grant_spelling.quoted(grant_spelling.entry(cwd, boundary))
+    line = f"no grant lets the task read its own directory {grant_spelling.shown(cwd)}: allow.read = [{here}]"
+    return [Hint(line=line, class_="grant")]
