@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract.config import ResolvedSandboxConfig
-    from sandbox.planning.macos.profile_rules import MacPlan
+    from sandbox.planning.macos.macos_path_reach import MacPlan
     from sandbox.planning.path_reach import Plan
     from sandbox.request.request import Request
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sandbox.contract.errors import Refusal
     from sandbox.contract.results import RunResult
     from sandbox.linux.warden_messages import Base
-    from sandbox.planning.macos.profile_rules import MacPlan
+    from sandbox.planning.macos.macos_path_reach import MacPlan
     from sandbox.planning.path_reach import Plan
     from sandbox.request.linked_packages import LinkedProjects
     from sandbox.request.request import Request

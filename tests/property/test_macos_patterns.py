@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from sandbox.base import globs, paths
 from sandbox.planning.macos import path_regex
-from sandbox.planning.macos.profile_rules import At, Below, MacPlan, Matching, Rule
+from sandbox.planning.macos.macos_path_reach import MacPlan
+from sandbox.planning.macos.profile_rules import At, Below, Matching, Rule
 from sandbox.planning.macos.profile_text import quoted, regex, text
 from sandbox.request.protected_names import named_below
 from tests.property.strategies import any_names

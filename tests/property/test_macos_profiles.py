@@ -22,7 +22,8 @@ from tests.support.plans import request
 from tests.support.seatbelt import Profile
 
 if TYPE_CHECKING:
-    from sandbox.planning.macos.profile_rules import Filter, MacPlan
+    from sandbox.planning.macos.macos_path_reach import MacPlan
+    from sandbox.planning.macos.profile_rules import Filter
     from sandbox.planning.path_reach import Plan
     from sandbox.request.request import Request
 

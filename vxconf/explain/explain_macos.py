@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sandbox.contract.config import ResolvedSandboxConfig
-    from sandbox.planning.macos.profile_rules import MacPlan
+    from sandbox.planning.macos.macos_path_reach import MacPlan
     from vxconf.resolve.judge_block import JudgedBlock
     from vxconf.resolve.task_model import Entry
 

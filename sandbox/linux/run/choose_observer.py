@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import NotStarted, Unavailable
-from sandbox.linux.warden_messages import LOST
 from sandbox.machine.find_tools import find_strace
 
 if TYPE_CHECKING:
-    from sandbox.linux.warden_messages import Finished
     from sandbox.machine.missing_features import MissingFeatures
 
 OBSERVERS = ("auto", "mask", "notify", "strace", "none")
@@ -59,13 +56,3 @@ def strace(workspace: str, machine: MissingFeatures) -> str:
             raise
         why = f"the kernel lets no run be observed through its filter ({machine.unheard}), and {error.message}"
         raise Unavailable(why, hint=error.hint) from error
-
-
-def again(finished: Finished | None) -> bool:
-    """Whether an attempt has to be made again, since strace itself failed under it."""
-    if finished is None or finished.timed_out:
-        return False
-    # Without a tracer the kernel answers a call that the filter hands to one with ENOSYS (seccomp(2),
-    # SECCOMP_RET_TRACE). The command's own execution is such a call.
-    unexecuted = bool(finished.incomplete) and finished.exec_errno == errno.ENOSYS
-    return unexecuted or finished.incomplete == LOST

@@ -8,12 +8,12 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sandbox.base.redact import masker
+from sandbox.base.redact_secrets import masker
 from sandbox.contract.errors import ASK, Masked, NotStarted, SandboxError
 from sandbox.contract.run_options import GRACE, Runner
 from sandbox.judge.judge import Judge
 from sandbox.linux.inside import resource_limits
-from sandbox.linux.run import choose_observer
+from sandbox.linux.run import choose_observer, second_attempt
 from sandbox.linux.run.attempt import Attempt, Report
 from sandbox.linux.run.attempt_result import attempt_result
 from sandbox.linux.run.prepare import WITHOUT_ANSWERS, find_programs, prepare
@@ -179,12 +179,11 @@ class LinuxRun(CommandRun):
         """Run once, and once more where the first attempt tells nothing of the command."""
         began = time.monotonic()
         report = self._once(spec, judge)
-        if choose_observer.again(report.finished) and not self._violations and not self._stopped:
+        if second_attempt.tracer_failed(report.finished) and not self._violations and not self._stopped:
             left = None if spec.timeout is None else spec.timeout - (time.monotonic() - began)
             if left is None or left > 0:
                 return self._once(dataclasses.replace(spec, timeout=left), judge)
-        if report.failed is not None and report.failed.transient and not self._stopped:
-            # A mount or a file vanished while it was being bound, so nothing of the command ran.
+        if second_attempt.nothing_ran(report.failed) and not self._stopped:
             if self._staging is not None:
                 self._staging.renew()
             report = self._once(spec, judge)

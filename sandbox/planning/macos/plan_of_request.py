@@ -12,7 +12,7 @@ from sandbox.proxy.policy.policy_from_config import host_ports, own_sockets
 
 if TYPE_CHECKING:
     from sandbox.base.host_facts import Files
-    from sandbox.planning.macos.profile_rules import MacPlan
+    from sandbox.planning.macos.macos_path_reach import MacPlan
     from sandbox.request.request import Request
 
 

@@ -21,7 +21,8 @@ from sandbox.planning.operations import Origin, shown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sandbox.planning.macos.profile_rules import Filter, MacPlan
+    from sandbox.planning.macos.macos_path_reach import MacPlan
+    from sandbox.planning.macos.profile_rules import Filter
 
 #: The most bytes of paths and expressions one profile may hold: the compiler's own limit, less what it adds.
 LIMIT = 56_000

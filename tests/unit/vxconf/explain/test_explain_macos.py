@@ -9,7 +9,7 @@ import pytest
 
 import sandbox
 import vxconf
-from sandbox.planning.macos.profile_rules import MacPlan
+from sandbox.planning.macos.macos_path_reach import MacPlan
 from tests.support.seatbelt import Profile, read
 from vxconf.cli.commands import explain
 
