@@ -103,6 +103,7 @@ _EVERYDAY = frozenset(
             "listener",
             "make",
             "name",
+            "nearest name",
             "notification",
             "option",
             "output",
