@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.linux.messages import Failed, Spec, encode
 from sandbox.linux.run.attempt import Attempt
+from sandbox.linux.warden_messages import Failed, Spec, encode
 from sandbox.terminal.output_stream import OutputStream
 
 if TYPE_CHECKING:
