@@ -1,4 +1,4 @@
-"""The console script: a plain `check` is parsed without typer, and no traceback ever reaches a user."""
+"""The console script: a plain command line is parsed without typer, and no traceback ever reaches a user."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def main(words: list[str] | None = None) -> int:
 def program() -> Never:
     """Carries out the command line of this process and ends the process."""
     status = main()
-    if "vxconf.cli.app" not in sys.modules:
+    if "vxconf.cli.commands.check" in sys.modules and "vxconf.cli.app" not in sys.modules:
         # a plain check leaves no thread, child or file behind, and freeing its modules takes a tenth of its time
         try:
             sys.stdout.flush()
@@ -56,14 +56,14 @@ def program() -> Never:
 
 def _carry_out(words: list[str]) -> int:
     # the guard in `main` covers these imports too: an interrupt may come while they load
-    from vxconf.cli.arguments import check_arguments
+    from vxconf.cli.arguments import plain_line
     from vxconf.cli.console import USAGE, Unwritten, UsageError, discard_output, err, flush
     from vxconf.cli.dispatch import dispatch
 
     try:
-        arguments = check_arguments(words)
-        if arguments is not None:
-            status = dispatch("check", arguments)
+        line = plain_line(words)
+        if line is not None:
+            status = dispatch(*line)
         else:
             from vxconf.cli.app import carry_out
 

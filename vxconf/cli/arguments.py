@@ -1,6 +1,6 @@
 """The table of the command line: the arguments of each command, with defaults and help.
 
-A plain `check` is parsed by this table alone, and typer's commands are built from it, so the two cannot differ.
+Plain command lines are parsed by this table alone, and typer's commands are built from it, so the two cannot differ.
 """
 
 from __future__ import annotations
@@ -152,29 +152,49 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 
-def command(name: str) -> Command | None:
-    """The command of that name, `None` when there is none."""
-    return next((one for one in COMMANDS if one.name == name), None)
+class PlainLine(NamedTuple):
+    """A command line whose words are plain and complete.
+
+    Attributes:
+        command: the command's name.
+        arguments: its arguments.
+    """
+
+    command: str
+    arguments: Arguments
 
 
-def parse(one: Command, words: list[str]) -> Arguments | None:
-    """The arguments of a command from plain, complete spellings; `None` when typer has to look.
+def plain_line(words: list[str]) -> PlainLine | None:
+    """The command and the arguments of a plain command line; `None` where typer has to look.
 
-    Typer has to look at help, abbreviations and mistakes.
+    Typer has to look at help, completion, abbreviations and mistakes.
 
     Args:
-        one: a command whose only positional takes many arguments.
-        words: the words behind the command's name.
+        words: the command line without the program's name.
     """
-    found: Arguments = {option.key: (option.default or None) if option.value else False for option in one.options}
-    found[DIRECTORY.key] = None
+    before: list[str] = []
+    rest = list(words)
+    while len(rest) > 1 and rest[0] == DIRECTORY.name:
+        before.append(rest[1])
+        del rest[:2]
+    named = next((one for one in COMMANDS if rest[:1] == [one.name]), None)
+    found = _parse(named, rest[1:]) if named is not None else None
+    if named is None or found is None:
+        return None
+    own = found[DIRECTORY.key]
+    found[DIRECTORY.key] = [*before, *([own] if isinstance(own, str) else [])]
+    return PlainLine(named.name, found)
+
+
+def _parse(one: Command, words: list[str]) -> Arguments | None:
+    found: Arguments = {option.key: _default(option) for option in (*one.options, DIRECTORY)}
     options = {option.name: option for option in (*one.options, DIRECTORY)}
-    (positional,) = one.positionals
     rest: list[str] = []
+    behind: list[str] = []
     waiting = iter(words)
     for word in waiting:
         if word == "--":
-            rest += waiting
+            behind = list(waiting)
         elif not word.startswith("-") or word == "-":
             rest.append(word)
         else:
@@ -182,8 +202,26 @@ def parse(one: Command, words: list[str]) -> Arguments | None:
             if given is None:
                 return None
             found |= given
-    found[positional.key] = rest
-    return found
+    if one.passes_on:
+        found["args"] = behind
+    else:
+        rest += behind
+    placed = _placed(one, rest)
+    return None if placed is None else found | placed
+
+
+def _default(option: Option) -> str | bool | None:
+    return (option.default or None) if option.value else False
+
+
+def _placed(one: Command, rest: list[str]) -> Arguments | None:
+    """The arguments without a dash; `None` for too few or too many of them."""
+    if not one.positionals:
+        return None if rest else {}
+    (positional,) = one.positionals
+    if positional.many:
+        return {positional.key: rest}
+    return {positional.key: rest[0]} if len(rest) == 1 else None
 
 
 def _given(word: str, waiting: Iterator[str], options: dict[str, Option]) -> Arguments | None:
@@ -198,25 +236,9 @@ def _given(word: str, waiting: Iterator[str], options: dict[str, Option]) -> Arg
         value = next(waiting, "")
     if not value or (option.choices and value not in option.choices):
         return None
-    return {option.key: value}
-
-
-def check_arguments(words: list[str]) -> Arguments | None:
-    """The arguments of a plain `check`; `None` for any other command line, which typer has to look at.
-
-    Args:
-        words: the command line without the program's name.
-    """
-    before: list[str] = []
-    rest = list(words)
-    while len(rest) > 1 and rest[0] == DIRECTORY.name:
-        before.append(rest[1])
-        del rest[:2]
-    check = command("check")
-    if not rest or rest[0] != "check" or check is None:
+    if not option.number:
+        return {option.key: value}
+    try:
+        return {option.key: float(value)}
+    except ValueError:
         return None
-    found = parse(check, rest[1:])
-    if found is not None:
-        own = found[DIRECTORY.key]
-        found[DIRECTORY.key] = [*before, *([own] if isinstance(own, str) else [])]
-    return found

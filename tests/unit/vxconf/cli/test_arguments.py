@@ -1,4 +1,4 @@
-"""A plain `check` loads few modules, and its words mean the same as typer reads them."""
+"""A plain command line loads few modules, and its words mean the same as typer reads them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ import pytest
 
 from tests.conftest import REPOSITORY, Tree
 from vxconf.cli import app
-from vxconf.cli.arguments import COMMANDS, Arguments, check_arguments
+from vxconf.cli.arguments import COMMANDS, PlainLine, plain_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from vxconf.cli.arguments import Arguments
 
 _HEAVY = (
     *("jsonschema", "rich", "typer", "click", "asyncio", "subprocess", "tempfile", "argparse", "h11", "dns"),
@@ -56,11 +58,11 @@ def test_a_healthy_file_is_checked_without_the_heavy_libraries(workspace_factory
     ] == []
 
 
-def _typers(words: list[str], monkeypatch: pytest.MonkeyPatch) -> Arguments:
-    taken: list[Arguments] = []
+def _typers(words: list[str], monkeypatch: pytest.MonkeyPatch) -> PlainLine:
+    taken: list[PlainLine] = []
 
-    def take(_name: str, arguments: Arguments) -> int:
-        taken.append(arguments)
+    def take(name: str, arguments: Arguments) -> int:
+        taken.append(PlainLine(name, arguments))
         return 0
 
     monkeypatch.setattr(app, "dispatch", take)
@@ -81,13 +83,29 @@ def _typers(words: list[str], monkeypatch: pytest.MonkeyPatch) -> Arguments:
         ["-C", "d", "check", "-C", "e", "a"],
         ["check", "-C", "e"],
         ["check", "-"],
+        ["explain", "a#b"],
+        ["explain", "--why", "pkg.test:443", "a", "--platform", "macos", "--mechanism"],
+        ["explain", "--", "-a"],
+        ["resolve", "a", "--platform=linux"],
+        ["run", "a"],
+        ["run", "a", "b", "--all", "-j", "3", "--fix", "--timeout", "2.5", "--observer", "notify", "--format=json"],
+        ["run", "a", "--timeout=1e2", "--", "--timeout", "7", "--", "x"],
+        ["-C", "d", "run", "--", "a"],
+        ["run"],
+        ["doctor"],
+        ["doctor", "--format", "json"],
+        ["schema", "--resolved"],
+        ["init", "-C", "d"],
     ],
 )
 def test_plain_words_mean_the_same_on_both_ways(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    fast = check_arguments(words)
+    fast = plain_line(words)
     assert fast is not None
     slow = _typers(words, monkeypatch)
-    assert {key: value or None for key, value in fast.items()} == {key: value or None for key, value in slow.items()}
+    assert fast.command == slow.command
+    assert {key: value or None for key, value in fast.arguments.items()} == {
+        key: value or None for key, value in slow.arguments.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -96,7 +114,6 @@ def test_plain_words_mean_the_same_on_both_ways(words: list[str], monkeypatch: p
         [],
         ["--help"],
         ["--version"],
-        ["explain", "a"],
         ["check", "--help"],
         ["check", "--format", "yaml"],
         ["check", "--format"],
@@ -105,10 +122,20 @@ def test_plain_words_mean_the_same_on_both_ways(words: list[str], monkeypatch: p
         ["-C"],
         ["-C", "d"],
         ["-x", "check"],
+        ["chek"],
+        ["explain"],
+        ["explain", "a", "b"],
+        ["resolve", "a", "--platform", "all"],
+        ["run", "a", "-j", "many"],
+        ["run", "a", "-j3"],
+        ["run", "a", "--time", "3"],
+        ["run", "-h"],
+        ["doctor", "a"],
+        ["init", "a"],
     ],
 )
 def test_an_unusual_command_line_is_left_to_typer(words: list[str]) -> None:
-    assert check_arguments(words) is None
+    assert plain_line(words) is None
 
 
 def test_every_command_of_the_table_is_a_room_with_a_main() -> None:
