@@ -2,7 +2,7 @@
 
 .POSIX:
 .NOTPARALLEL:
-.PHONY: help run test quick lint types contracts fresh unit kernel mac ordinary-user search bench soak docs clean
+.PHONY: help run test quick lint types contracts fresh unit kernel shares mac ordinary-user search bench soak docs clean
 .PHONY: test-tools forget-second-tries second-tries lowest lock
 
 VENV = .venv
@@ -12,9 +12,10 @@ LOWEST = .venv-lowest
 # the tests that needed a second try, in every stage of `make test`
 SECOND_TRIES = $(VENV)/second-tries
 PYTEST = SOURCE_TREE_MUST_STAY_CLEAN=1 SECOND_TRIES=$(SECOND_TRIES) $(BIN)/python scripts/pytest-again
-# tests in sandboxes mostly wait: more of them at a time than there are processors take less time
+ORDINARY = SECOND_TRIES=$$PWD/$(SECOND_TRIES) PYTHON=$(BIN)/python scripts/as-ordinary-user
+# tests in sandboxes wait now and then, so there is one more at a time than most machines' two processors
 BUSY = -n auto --dist loadgroup
-WAITING = -n 6 --dist loadgroup
+WAITING = -n 3 --dist loadgroup
 SECONDS = 300
 
 help:
@@ -27,9 +28,10 @@ help:
 	@echo "make fresh          generated files match what they are generated from"
 	@echo "make unit           tests that need no sandbox"
 	@echo "make lowest         the fast ones of them with the lowest versions pyproject.toml allows"
-	@echo "make kernel         tests in real sandboxes"
+	@echo "make kernel         tests in real sandboxes, all of them as whoever calls"
+	@echo "make shares         (as root) the same shared out between root and an ordinary user"
 	@echo "make mac            (on a Mac) tests of profiles in the system's own hands"
-	@echo "make ordinary-user  (as root) the same twice without privileges: with a /dev/fuse, and without"
+	@echo "make ordinary-user  (as root) all of them twice without privileges: with a /dev/fuse, and without"
 	@echo "make search         property tests over other random input, for SECONDS=300; prints counterexamples"
 	@echo "make bench          prints ratios, asserts nothing"
 	@echo "make soak           thousands of runs, then every part killed at random moments"
@@ -65,8 +67,8 @@ run: $(INSTALLED)
 	scripts/system-packages bwrap
 	$(BIN)/python scripts/sample.py
 
-test: forget-second-tries test-tools lint types contracts fresh unit kernel
-	@if [ "$$(id -u)" -eq 0 ] && [ "$$(uname -s)" = Linux ]; then $(MAKE) ordinary-user; fi
+test: forget-second-tries test-tools lint types contracts fresh unit
+	@if [ "$$(id -u)" -eq 0 ] && [ "$$(uname -s)" = Linux ]; then $(MAKE) shares; else $(MAKE) kernel; fi
 	@$(MAKE) second-tries
 
 quick: lint types
@@ -120,10 +122,15 @@ kernel: test-tools
 mac: $(INSTALLED)
 	$(PYTEST) -m mac tests
 
+# tests/support/shares.py says which test is whose
+shares: test-tools
+	$(PYTEST) $(WAITING) -m kernel --share root tests
+	$(ORDINARY) 666 $(WAITING) -m kernel --share ordinary tests
+	$(ORDINARY) 600 $(WAITING) -m kernel --share no-fuse tests
+
 ordinary-user: test-tools
-	SECOND_TRIES=$$PWD/$(SECOND_TRIES) PYTHON=$(BIN)/python scripts/as-ordinary-user 666 $(WAITING) -m kernel tests
-	SECOND_TRIES=$$PWD/$(SECOND_TRIES) PYTHON=$(BIN)/python scripts/as-ordinary-user 600 $(WAITING) \
-		-m "kernel and not one_observer" tests
+	$(ORDINARY) 666 $(WAITING) -m kernel tests
+	$(ORDINARY) 600 $(WAITING) -m "kernel and not one_observer" tests
 
 search: test-tools
 	$(BIN)/python scripts/search --seconds $(SECONDS)

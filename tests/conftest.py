@@ -16,7 +16,7 @@ import pytest
 
 import sandbox
 from sandbox.terminal.terminal_modes import resize
-from tests.support import own_machine, own_signals
+from tests.support import own_machine, own_signals, shares
 from tests.support.talks import Talk
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -76,8 +76,20 @@ def _left(config: pytest.Config) -> list[str]:
     return changed + [f"left {name}" for name in (sorted(_names() - sources) if sources is not None else ())]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--share",
+        choices=shares.SHARES,
+        default=shares.ALL,
+        help="run the share of one user alone; see tests/support/shares.py",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    tests = REPOSITORY / "tests"
     for item in items:
+        if item.path.is_relative_to(tests) and item.path.relative_to(tests).as_posix() in shares.ONE_USER:
+            item.add_marker(pytest.mark.one_user)
         if item.path.is_relative_to(REPOSITORY / "tests" / "kernel") or item.path.is_relative_to(
             REPOSITORY / "tests" / "redteam"
         ):
@@ -85,6 +97,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         elif item.path.is_relative_to(REPOSITORY / "tests" / "property"):
             # each takes a moment, and all of them together a minute
             item.add_marker(pytest.mark.slow)
+    share = config.getoption("--share")
+    left = [item for item in items if not shares.takes(share, item)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if shares.takes(share, item)]
 
 
 @functools.cache
