@@ -103,7 +103,8 @@ def main() -> int:
     scratch = tempfile.mkdtemp(prefix="vxconf-sample-")
     try:
         workspace = os.path.join(scratch, "sample")
-        shutil.copytree(_SAMPLE, workspace, symlinks=True)
+        # what somebody's own run made there would change what is printed
+        shutil.copytree(_SAMPLE, workspace, symlinks=True, ignore=shutil.ignore_patterns("dist"))
         # whose home it is would show in what explain prints
         os.mkdir(os.path.join(scratch, "home"))
         _demonstrate(workspace)

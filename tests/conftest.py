@@ -26,7 +26,7 @@ WORKSPACES = REPOSITORY / "fixtures" / "workspaces"
 # example worth keeping belongs into a test
 # the same examples for the same code: a change is judged by what it does, and new worlds are what `make search` finds
 hypothesis.settings.register_profile(
-    "repository", deadline=None, database=None, print_blob=True, max_examples=100, derandomize=True
+    "repository", deadline=None, database=None, print_blob=True, max_examples=50, derandomize=True
 )
 hypothesis.settings.register_profile("search", hypothesis.settings.get_profile("repository"), derandomize=False)
 hypothesis.settings.load_profile("repository")

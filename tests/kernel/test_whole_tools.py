@@ -122,6 +122,8 @@ def eslint_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed.eslint(tmp_path_factory.mktemp("eslint"))
 
 
+# one worker installs it once
+@pytest.mark.xdist_group("eslint")
 def test_eslint(project: Workspace, eslint_modules: Path) -> None:
     shutil.copytree(eslint_modules, project.project / "node_modules", symlinks=True, copy_function=os.link)
     make_tree(project.project, {"eslint.config.mjs": _FLAT, "src/cart.js": "export const total = 1;\n"})

@@ -71,7 +71,7 @@ def _planned(judged: JudgedBlock, files: MemoryFiles) -> Plan | None:
         return None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(_worlds(), _lists, _lists, st.booleans(), st.sampled_from([(), (f"{PROJECT}/b",), (f"{PROJECT}/.d",)]))
 def test_an_entry_that_is_called_covered_can_be_removed_and_nothing_changes(
     files: MemoryFiles, read: list[str], write: list[str], hermetic: bool, nested: tuple[str, ...]

@@ -26,7 +26,7 @@ _texts = st.one_of(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(_texts)
 def test_a_label_a_number_and_an_address_are_what_the_grammar_says(text: str) -> None:
     assert host_patterns._is_label(text) == bool(re.fullmatch(_LABEL, text))
@@ -34,7 +34,7 @@ def test_a_label_a_number_and_an_address_are_what_the_grammar_says(text: str) ->
     assert host_patterns._is_ipv4(text) == bool(re.fullmatch(_IPV4, text))
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(_texts)
 def test_a_port_is_a_number_in_one_spelling(text: str) -> None:
     known = bool(re.fullmatch(_PORT, text)) and int(text) <= 65535

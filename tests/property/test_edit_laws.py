@@ -142,7 +142,7 @@ def _additions(name: str, read: list[str], write: list[str], inputs: list[str]) 
     }
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(toml_files(), ADDED, ADDED, ADDED)
 def test_entries_come_into_a_toml_file_and_nothing_else_moves(
     made: tuple[bytes, str], read: list[str], write: list[str], inputs: list[str]
@@ -154,7 +154,7 @@ def test_entries_come_into_a_toml_file_and_nothing_else_moves(
     tomllib.loads(found.decode("utf-8-sig"))
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(json_files(), ADDED, ADDED, ADDED)
 def test_entries_come_into_a_json_file_and_nothing_else_moves(
     made: tuple[bytes, str], read: list[str], write: list[str], inputs: list[str]

@@ -11,7 +11,7 @@ _NAMES = st.sampled_from([*sorted(RESERVED), JAVA, "PATH", "HOME", "MINE", "LC_A
 _VARIABLES = st.dictionaries(_NAMES, st.sampled_from(["", "/mine", "http://corp:8080", "*"]), max_size=8)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(_VARIABLES, _VARIABLES, st.lists(_NAMES, max_size=6))
 def test_no_task_and_no_host_says_what_the_sandbox_says(
     host: dict[str, str], define: dict[str, str], passed: list[str]

@@ -132,7 +132,7 @@ _ARGUMENT = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     arch=st.sampled_from(BOTH),
     mode=st.sampled_from(MODES),

@@ -39,7 +39,7 @@ def requests(draw: st.DrawFn) -> tuple[bytes, FuseRequest]:
     return message, FuseRequest(op, 5, 9, 1000, 100, 4100, fields, tuple(os.fsdecode(n) for n in names), data)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(requests())
 def test_a_request_is_read_back_whole(pair: tuple[bytes, FuseRequest]) -> None:
     message, expected = pair
@@ -59,7 +59,7 @@ def test_a_request_cut_anywhere_is_refused(pair: tuple[bytes, FuseRequest]) -> N
         raise AssertionError(f"cut at {end} of {len(message)} it was read")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(requests())
 def test_a_request_whose_length_is_cut_is_refused_or_read_as_shorter(pair: tuple[bytes, FuseRequest]) -> None:
     message, _ = pair
@@ -72,7 +72,7 @@ def test_a_request_whose_length_is_cut_is_refused_or_read_as_shorter(pair: tuple
         assert len(parsed.data) <= end - 40
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.binary(max_size=300), st.integers(0, 60))
 def test_garbage_is_refused_or_read_and_nothing_else(garbage: bytes, op: int) -> None:
     for message in (garbage, header(op, 40 + len(garbage)) + garbage):
@@ -89,7 +89,7 @@ def test_an_operation_of_a_later_kernel_is_a_value(op: int, body: bytes) -> None
     assert (parsed.op, parsed.unique, parsed.fields, parsed.names) == (op, 5, (), ())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(NAME, max_size=30, unique=True), st.integers(24, 400))
 def test_a_directory_read_in_parts_is_the_directory(raw_names: list[bytes], size: int) -> None:
     names = [os.fsdecode(n) for n in raw_names]

@@ -50,7 +50,7 @@ def judged(plan: Plan, accesses: list[Access], ignore: Ignore | None = None) -> 
     return [v for v in map(judge.take, accesses) if v is not None]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(plans(), st.lists(ACCESSES, max_size=12).flatmap(lambda a: st.tuples(st.just(a), st.permutations(a))))
 def test_the_order_of_accesses_changes_nothing_but_the_order(
     plan: Plan, both: tuple[list[Access], list[Access]]
@@ -66,7 +66,7 @@ def test_the_order_of_accesses_changes_nothing_but_the_order(
     assert judged(plan, accesses + accesses) == first
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(plans(), ACCESSES)
 def test_what_a_grant_covers_is_never_a_violation_and_what_is_hidden_is_never_lost(plan: Plan, access: Access) -> None:
     found = judged(plan, [access])
@@ -82,7 +82,7 @@ def test_what_a_grant_covers_is_never_a_violation_and_what_is_hidden_is_never_lo
         assert found == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(plans(), st.lists(ACCESSES, max_size=8))
 def test_ignoring_every_path_of_a_kind_leaves_exactly_the_other_kind(plan: Plan, accesses: list[Access]) -> None:
     everything = judged(plan, accesses)
@@ -91,7 +91,7 @@ def test_ignoring_every_path_of_a_kind_leaves_exactly_the_other_kind(plan: Plan,
     assert judged(plan, accesses, Ignore(write=named)) == [v for v in everything if v.kind == "read"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(plans(), st.lists(ACCESSES, max_size=8))
 def test_the_suggested_entries_would_have_let_every_violation_pass(plan: Plan, accesses: list[Access]) -> None:
     judge = Judge(edge(plan))

@@ -62,7 +62,7 @@ def _block(config: ResolvedSandboxConfig) -> explain_network.ExplainedNetwork:
     return explain_network.ExplainedNetwork(config=config, resolution=resolution)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(_patterns(), _patterns(), _NAMES, _PORTS)
 def test_what_a_pattern_covers_it_matches_too(wide: Pattern, narrow: Pattern, name: str, port: int) -> None:
     host = canonical_host(name)
@@ -71,7 +71,7 @@ def test_what_a_pattern_covers_it_matches_too(wide: Pattern, narrow: Pattern, na
     assert wide.covers(wide)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(_configs(), _NAMES, _PORTS)
 def test_what_is_explained_of_a_host_is_what_the_proxy_does(
     config: ResolvedSandboxConfig, name: str, port: int
@@ -87,7 +87,7 @@ def test_what_is_explained_of_a_host_is_what_the_proxy_does(
         assert refusal == NOT_ALLOWED
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(_configs(), _NAMES)
 def test_a_host_without_a_port_is_reached_when_some_port_of_it_is(config: ResolvedSandboxConfig, name: str) -> None:
     rules = HostRules(policy_from_config.policy(config, temp=""))
@@ -98,7 +98,7 @@ def test_a_host_without_a_port_is_reached_when_some_port_of_it_is(config: Resolv
         assert some
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(_configs(loopback=True))
 def test_a_port_is_the_hosts_or_the_tasks_own_and_never_a_denied_one(config: ResolvedSandboxConfig) -> None:
     found = policy_from_config.policy(config, temp="")
@@ -108,7 +108,7 @@ def test_a_port_is_the_hosts_or_the_tasks_own_and_never_a_denied_one(config: Res
         assert any(rules.refusal(host, port) == "" for host in policy_from_config.LOOPBACK)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(_configs(), st.lists(st.tuples(_NAMES, _PORTS), min_size=1, max_size=4))
 def test_the_suggested_entries_let_through_what_was_refused(
     config: ResolvedSandboxConfig, dials: list[tuple[str, int]]
@@ -130,7 +130,7 @@ def test_the_suggested_entries_let_through_what_was_refused(
     assert len(suggested) <= len(set(curable))
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.text(max_size=40), st.text(max_size=10))
 def test_no_target_makes_the_judge_fail(host: str, port: str) -> None:
     plan = Plan(operations=(), workspace="/ws", project="/ws/p")

@@ -143,7 +143,7 @@ def _send(port: int, data: bytes) -> bytes:
         return all_of(client)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.tuples(HELLO, st.binary(max_size=200)).map(b"".join))
 def test_garbage_at_the_socks_port_dials_nothing(served: ServedProxy, data: bytes) -> None:
     _send(served.socks, data)
@@ -173,7 +173,7 @@ HEAD = st.builds(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.one_of(st.binary(max_size=200), st.tuples(HEAD, st.binary(max_size=60)).map(b"\r\n\r\n".join)))
 def test_garbage_at_the_http_port_dials_nothing_that_is_not_listed(served: ServedProxy, data: bytes) -> None:
     told = _send(served.http, data).removesuffix(b"<reset>")
@@ -182,7 +182,7 @@ def test_garbage_at_the_http_port_dials_nothing_that_is_not_listed(served: Serve
     assert told == b"" or told.startswith(b"HTTP/1.1 ")
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(min_size=1, max_size=200))
 def test_garbage_asked_for_leaves_the_next_lookup_answered(served: ServedProxy, data: bytes) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:

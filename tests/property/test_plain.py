@@ -39,7 +39,7 @@ _TEXTS = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.one_of(_TEXTS, st.lists(st.sampled_from("a=[]{}\"',.#\n \\\r1"), max_size=12).map("".join)))
 def test_what_it_reads_the_standard_library_reads_alike(text: str) -> None:
     found = toml_subset.read(text)

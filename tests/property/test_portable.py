@@ -90,7 +90,7 @@ def built(case: Case) -> Request | None:
         return None
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(cases())
 def test_a_request_comes_back_as_it_was_on_the_same_machine(case: Case) -> None:
     made = built(case)
@@ -105,7 +105,7 @@ def test_a_request_comes_back_as_it_was_on_the_same_machine(case: Case) -> None:
     assert again.config.allow_write == expanded(made.config.allow_write)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(cases())
 @example(
     Case(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sandbox.linux.kernel import sockaddr
 from sandbox.linux.kernel.sockaddr import Abstract, Control, Inet, MalformedAddress, Netlink, Path, Unspecified
 
-_FEW = settings(max_examples=200, deadline=None)
+_FEW = settings(max_examples=80, deadline=None)
 _PATHS = st.binary(min_size=1, max_size=107).filter(lambda raw: b"\0" not in raw)
 
 

@@ -148,7 +148,7 @@ def bytewise(trace: bytes) -> list[bytes]:
 
 
 @given(_TRACES, st.integers(1, 50))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_whole_by_line_and_by_byte_are_the_same(trace: bytes, size: int) -> None:
     whole = fed([trace])
     assert fed(trace.splitlines(keepends=True)) == whole
@@ -157,13 +157,13 @@ def test_whole_by_line_and_by_byte_are_the_same(trace: bytes, size: int) -> None
 
 
 @given(_GARBAGE.map(b"".join))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_garbage_is_answered_and_is_the_same_however_it_is_cut(garbage: bytes) -> None:
     assert fed(bytewise(garbage)) == fed([garbage])
 
 
 @given(_TRACES.flatmap(lambda trace: st.tuples(st.just(trace), st.integers(0, len(trace)))))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_a_trace_cut_short_tells_no_more_than_the_whole(drawn: tuple[bytes, int]) -> None:
     trace, end = drawn
     kept = fed([trace[:end]])
@@ -174,7 +174,7 @@ def test_a_trace_cut_short_tells_no_more_than_the_whole(drawn: tuple[bytes, int]
 
 
 @given(st.binary(min_size=1, max_size=40).filter(lambda raw: b"\0" not in raw))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_any_name_comes_back_as_it_is(name: bytes) -> None:
     line = b"1 openat(AT_FDCWD</ws>, %s, O_RDONLY) = -1 ENOENT (No such file or directory)\n" % quoted(name)
     found, _, incomplete = fed([line])
@@ -229,7 +229,7 @@ def test_lines_made_to_be_slow_are_not() -> None:
 
 
 @given(st.lists(recorded() | lines().map(lambda line: line.split(b" ", 1)[1].lstrip()), max_size=8), st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_what_is_passed_over_tells_nothing_when_it_is_read(said: list[bytes], noted: bool) -> None:
     trace = b"".join(b"1     %b\n" % line for line in said)
     swift = fed([trace], noted=noted)
@@ -239,7 +239,7 @@ def test_what_is_passed_over_tells_nothing_when_it_is_read(said: list[bytes], no
 
 
 @given(recorded())
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_a_frequent_shape_is_read_as_any_other(line: bytes) -> None:
     assert line_grammar.result(line) == line_grammar.searched_result(line)
     body = line.partition(b"(")[2].rpartition(b")")[0]

@@ -73,7 +73,7 @@ def _fast(module: Any, data: object) -> bool:
     return True
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(data=_documents | _loose)
 @example(data={"tasks": {"a\n": {}}})
 @example(data={"name": "x\n"})
@@ -91,7 +91,7 @@ def _document(data: object) -> Document:
     return parse(json.dumps(data).encode(), file="vx.json")
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(data=_documents | _loose)
 def test_judging_never_raises_and_changes_nothing(data: object) -> None:
     try:
@@ -128,7 +128,7 @@ def test_the_order_of_keys_changes_no_verdict(data: object) -> None:
     assert said == other
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(raw=st.binary(max_size=200) | st.text(max_size=200).map(lambda t: t.encode("utf-8", "surrogatepass")))
 def test_random_bytes_are_a_document_or_unreadable(raw: bytes) -> None:
     for file in ("vx.toml", "vx.json", "vx.txt"):
@@ -149,7 +149,7 @@ _toml_bits = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(text=_toml_bits)
 def test_nearly_toml_is_a_document_or_unreadable(text: str) -> None:
     lines = text.split("\n")
@@ -192,7 +192,7 @@ def test_toml_made_of_any_data_reads_back(data: dict[str, Any]) -> None:
     assert tomllib.loads(generate.toml(data)) == data
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(entry=st.text(st.sampled_from("ab.*:[]1%/@-_ é\0x0"), max_size=12), allow=st.booleans())
 def test_a_host_pattern_is_refused_or_has_one_form(entry: str, *, allow: bool) -> None:
     try:
