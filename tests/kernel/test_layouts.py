@@ -18,7 +18,8 @@ IDENTITY = ("-c", "user.name=Mel", "-c", "user.email=mel@acme.test")
 npm_tests = [pytest.mark.registry, pytest.mark.xdist_group("typescript")]
 pnpm_tests = [pytest.mark.registry, pytest.mark.xdist_group("pnpm")]
 uv_tests = [pytest.mark.registry, pytest.mark.xdist_group("uv")]
-BOTH = [pytest.param("npm_layout", marks=npm_tests), pytest.param("pnpm_layout", marks=pnpm_tests)]
+PNPM = pytest.param("pnpm_layout", marks=pnpm_tests)
+BOTH = [pytest.param("npm_layout", marks=npm_tests), PNPM]
 
 
 def _repository(workspace: Installed) -> Installed:
@@ -61,7 +62,7 @@ def _git(workspace: Installed, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize("layout", BOTH, indirect=True)
-class TestNode:
+class TestEachLayout:
     def test_compiler_bundler_and_tests_pass_in_silence(self, layout: Installed) -> None:
         assert "pass 3" in layout.passes("libs/money#test")
         layout.passes("apps/shop#build")
@@ -73,14 +74,6 @@ class TestNode:
         assert "KWD" in bundle.read_text(encoding="utf-8")
         # what git is told to ignore is all that came of it
         assert _git(layout, "status", "--short") == ""
-
-    def test_what_a_build_wrote_by_name_is_removed_and_made_again(self, layout: Installed) -> None:
-        layout.passes("apps/shop#build")
-        (layout.root / "apps/shop/dist/stale.js").write_text("", encoding="utf-8")
-        with layout.edited("apps/shop/vx.toml", '"tsc -b"', '"rm -rf dist && tsc -b"'):
-            layout.passes("apps/shop#build")
-        assert (layout.root / "apps/shop/dist/cart.js").is_file()
-        assert not (layout.root / "apps/shop/dist/stale.js").exists()
 
     def test_a_compiler_without_its_sources_names_them(self, layout: Installed) -> None:
         allowed = '"src/", "../../tsconfig.base.json"]\nwrite = ["dist"]'
@@ -94,18 +87,30 @@ class TestNode:
         assert str(layout.root / "apps/shop/src/cart.ts") in paths(result, "read")
         assert "src/cart.ts" in result["fix"]["allow"]["read"]
 
-    def test_a_bundler_without_its_sources_names_them(self, layout: Installed) -> None:
-        with layout.edited("apps/shop/vx.toml", '"index.html", "web/"]', '"index.html", "web/currency.txt"]'):
-            result, printed = layout.run("apps/shop#bundle")
-        assert result["commandExitCode"] not in {0, None}, printed
-        assert str(layout.root / "apps/shop/web/main.ts") in paths(result, "read")
-
     def test_tests_without_what_was_built_name_it(self, layout: Installed) -> None:
         layout.passes("apps/shop#build")
         with layout.edited("apps/shop/vx.toml", 'read = ["package.json", "dist/"]', 'read = ["package.json"]'):
             result, printed = layout.run("apps/shop#test")
         assert result["exitCode"] not in {0, None}, printed
         assert any(path.startswith(str(layout.root / "apps/shop/dist")) for path in paths(result, "read")), result
+
+
+# npm's layout has no part in these, and its compiler, bundler and tests are tried with the workspace
+@pytest.mark.parametrize("layout", [PNPM], indirect=True)
+class TestPnpm:
+    def test_what_a_build_wrote_by_name_is_removed_and_made_again(self, layout: Installed) -> None:
+        layout.passes("apps/shop#build")
+        (layout.root / "apps/shop/dist/stale.js").write_text("", encoding="utf-8")
+        with layout.edited("apps/shop/vx.toml", '"tsc -b"', '"rm -rf dist && tsc -b"'):
+            layout.passes("apps/shop#build")
+        assert (layout.root / "apps/shop/dist/cart.js").is_file()
+        assert not (layout.root / "apps/shop/dist/stale.js").exists()
+
+    def test_a_bundler_without_its_sources_names_them(self, layout: Installed) -> None:
+        with layout.edited("apps/shop/vx.toml", '"index.html", "web/"]', '"index.html", "web/currency.txt"]'):
+            result, printed = layout.run("apps/shop#bundle")
+        assert result["commandExitCode"] not in {0, None}, printed
+        assert str(layout.root / "apps/shop/web/main.ts") in paths(result, "read")
 
     def test_git_tells_of_changes_and_commits_them(self, layout: Installed) -> None:
         assert layout.passes("apps/shop#status") == ""
