@@ -104,6 +104,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if shares.takes(share, item)]
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    yield
+    # a group is one worker's: one that came last would be waited for by all the others. After the tests were shuffled
+    session.items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+
+
 @functools.cache
 def why_no_sandbox() -> str:
     """Why this machine cannot build a sandbox, empty when it can; asked once for each process."""

@@ -34,6 +34,14 @@ def test_passes_the_second_time():
 def test_fails_every_time():
     assert "broken" not in os.environ.get("WORLD", "")
 
+@pytest.mark.xdist_group("one")
+@pytest.mark.parametrize("number", range(4))
+def test_a_group(number):
+    here = pathlib.Path(__file__).parent
+    with open(here / "workers", "a") as file:
+        print(os.environ.get("PYTEST_XDIST_WORKER", "alone"), file=file)
+    assert number or (here / "grouped").exists() or (here / "grouped").touch()
+
 @given(number=st.integers(min_value=0), text=st.text())
 def test_a_law(world, number, text):
     assert number < 1000 or "lawless" not in os.environ.get("WORLD", "")
@@ -49,10 +57,11 @@ def tests(tmp_path: Path) -> Path:
 
 def _run(script: str, world: str, tests: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     told = {"WORLD": world, "SECOND_TRIES": str(tests / "second-tries")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
     return subprocess.run(
         (sys.executable, _SCRIPTS / script, *arguments, str(tests)),
         cwd=tests,
-        env={**os.environ, **told},
+        env={**kept, **told},
         check=False,
         capture_output=True,
         text=True,
@@ -63,19 +72,22 @@ def _run(script: str, world: str, tests: Path, *arguments: str) -> subprocess.Co
 @pytest.mark.parametrize(
     ("world", "status", "told"),
     [
-        ("", 0, ["test_passes_the_second_time"]),
+        ("", 0, ["test_a_group[0]", "test_passes_the_second_time"]),
         ("broken", 1, []),
-        ("lawless", 1, ["test_passes_the_second_time"]),
+        ("lawless", 1, ["test_a_group[0]", "test_passes_the_second_time"]),
     ],
 )
 def test_what_passes_alone_is_listed_and_a_law_gets_no_second_try(
     tests: Path, world: str, status: int, told: list[str]
 ) -> None:
-    done = _run("pytest-again", world, tests, "-q")
+    done = _run("pytest-again", world, tests, "-q", "-n", "2", "--dist", "loadgroup")
     assert done.returncode == status, done.stdout
     noted = tests / "second-tries"
     listed = noted.read_text(encoding="utf-8").split() if noted.exists() else []
-    assert [line.rpartition("::")[2] for line in listed] == told
+    assert sorted(line.rpartition("::")[2] for line in listed) == told
+    # a group is one worker's, and a test of it that failed is tried once more
+    *workers, alone = (tests / "workers").read_text(encoding="utf-8").split()
+    assert (len(workers), len(set(workers)), alone) == (4, 1, "alone")
     assert ("they get no second try:\n  test_it.py::test_a_law" in done.stdout) is (world == "lawless")
 
 
