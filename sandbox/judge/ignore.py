@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from sandbox.contract.config import Ignore
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.which_denials_count import Denial
+    from sandbox.judge.denial_kind import Denial
 
 
 class IgnoredDenials:

@@ -9,13 +9,13 @@ from sandbox.contract.config import Ignore, Reach
 from sandbox.contract.intents import WRITE_INTENTS, Intent
 from sandbox.contract.results import Access, Violation
 from sandbox.judge.attempt_denials import AttemptDenials, Denied
+from sandbox.judge.denial_kind import Denial, answer, denied, looked_past_a_wall
 from sandbox.judge.fix import fix
 from sandbox.judge.grant_spelling import shown
 from sandbox.judge.hints.all_hints import hints
 from sandbox.judge.ignore import IgnoredDenials
 from sandbox.judge.network_denials import NetworkDenials
 from sandbox.judge.remedy_class import classify
-from sandbox.judge.which_denials_count import Denial, answer, denied, looked_past_a_wall
 from sandbox.planning.operations import Bind
 
 if TYPE_CHECKING:
