@@ -8,7 +8,7 @@ from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.errors import Refusal, RequestRefused
 from sandbox.planning.granted_names import GrantedNames
-from sandbox.planning.held_directories import hold
+from sandbox.planning.held_directories_without_fuse import hold
 from sandbox.planning.mark_tree import MarkTree
 from sandbox.planning.operations import Name, Names, Origin
 from sandbox.planning.path_reach import Plan

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sandbox.linux.kernel.seccomp_notification import Notification
     from sandbox.linux.kernel.syscall_numbers import Architecture
-    from sandbox.linux.observe.held_calls import HeldDirectories
+    from sandbox.linux.observe.held_directory_calls import HeldDirectories
 
 #: The most distinct calls recorded of one run; a task that makes more has a partial trace.
 DISTINCT_LIMIT = 100_000
