@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.planning.granted_names import GrantedNames
-from sandbox.planning.layout import Layout
+from sandbox.planning.marks_to_operations import Layout
 from sandbox.planning.operations import (
     Make,
     Name,
