@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.errors import Refusal, RequestRefused
-from sandbox.planning.granted_names import GrantedNames
 from sandbox.planning.held_directories_without_fuse import hold
 from sandbox.planning.hidden_places import hide
 from sandbox.planning.mark_tree import MarkTree
 from sandbox.planning.operations import Name, Names, Origin
 from sandbox.planning.path_reach import Plan
 from sandbox.planning.read_grants import LINK, ReadGrants
+from sandbox.planning.served_and_staged_names import GrantedNames
 from sandbox.planning.write_grant_operations import protected, write_places
 from sandbox.request.protected_names import ProtectedNames
 

@@ -26,7 +26,6 @@ from sandbox.contract import refusal_codes
 from sandbox.contract.config import Reach
 from sandbox.contract.errors import Refusal
 from sandbox.planning.deepest_mark_decides import LayoutStep, content_of
-from sandbox.planning.granted_names import GrantedNames
 from sandbox.planning.operations import (
     Absent,
     Bind,
@@ -43,6 +42,7 @@ from sandbox.planning.operations import (
     Way,
 )
 from sandbox.planning.path_marks import MarkedPath
+from sandbox.planning.served_and_staged_names import GrantedNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -20,7 +20,7 @@ from sandbox.linux.run.prepare import WITHOUT_ANSWERS, find_programs, prepare
 from sandbox.linux.warden_messages import Base, Screen, Spec
 from sandbox.machine.ask_facts import HostFiles
 from sandbox.machine.missing_features import masked
-from sandbox.planning.granted_names import GrantedNames
+from sandbox.planning.served_and_staged_names import GrantedNames
 from sandbox.run import facts_for_judge
 from sandbox.run.command_run import CommandRun
 from sandbox.scratch import grant_directories, quarantine, staging_area

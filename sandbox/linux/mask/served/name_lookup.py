@@ -21,7 +21,7 @@ from sandbox.request.protected_names import ProtectedNames, carries, named_below
 if TYPE_CHECKING:
     from sandbox.linux.mask.mask_tree import MaskTree
     from sandbox.linux.mask.served.staged_names import StagedNames
-    from sandbox.planning.granted_names import GrantedNames
+    from sandbox.planning.served_and_staged_names import GrantedNames
 
 #: The most entries of the host looked at for one answer; a larger directory counts as leading to a match.
 SEARCH_LIMIT = 20_000

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sandbox.linux.mask.mask_tree import MaskTree
     from sandbox.linux.mask.served.file_operations import SlowCall
-    from sandbox.planning.granted_names import GrantedNames
+    from sandbox.planning.served_and_staged_names import GrantedNames
     from sandbox.request.protected_names import ProtectedNames
 
     Handler = Callable[[HandlerContext, FuseRequest], bytes | memoryview | SeenRequest | SlowCall]
