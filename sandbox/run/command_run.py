@@ -14,7 +14,7 @@ from sandbox.base import environment
 from sandbox.contract.errors import NotStarted, SandboxError, reason_of, remedy
 from sandbox.contract.run_options import executable
 from sandbox.proxy.policy import policy_from_config
-from sandbox.run import exit_status
+from sandbox.run import pass_or_fail
 from sandbox.scratch import task_tmpdir
 from sandbox.terminal.output_stream import OutputStream
 
@@ -66,9 +66,9 @@ class CommandRun(abc.ABC):
         try:
             return self._carry_out()
         except SandboxError as error:
-            return exit_status.not_started(self._with_cause(error))
+            return pass_or_fail.not_started(self._with_cause(error))
         except OSError as error:
-            return exit_status.not_started(
+            return pass_or_fail.not_started(
                 NotStarted(f"the sandbox could not be started: {reason_of(error)}", hint=remedy(error))
             )
 
