@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract.results import Observer, RunResult
-    from sandbox.machine.missing_features import MissingFeatures
+    from sandbox.machine.learned_kernel_limits import MissingFeatures
 
 __all__ = ["HostReport", "Probe", "ask"]
 

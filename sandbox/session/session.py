@@ -16,7 +16,7 @@ from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.contract.errors import ASK, NotStarted, RequestRefused, SandboxError, Unavailable
 from sandbox.contract.run_options import Running, RunOptions, Signalled
 from sandbox.machine.ask_facts import Snapshot, host_facts
-from sandbox.machine.missing_features import MissingFeatures
+from sandbox.machine.learned_kernel_limits import MissingFeatures
 from sandbox.planning import linux_plan
 from sandbox.request import build, network_grants
 from sandbox.request.request import WorkspaceFacts
