@@ -16,7 +16,7 @@ from sandbox.proxy.policy import policy_from_config
 from sandbox.proxy.policy.host_rules import HostRules
 from sandbox.proxy.policy.policy import NOT_ALLOWED, Policy
 from vxconf.explain import explain_network
-from vxconf.resolve.resolve import Resolution
+from vxconf.resolve.resolve_block import Resolution
 from vxconf.resolve.task_model import Entry
 
 _NAMES = st.sampled_from(["a.test", "b.test", "api.a.test", "x.api.a.test", "xa.test", "10.0.0.1", "[fd00::1]"])

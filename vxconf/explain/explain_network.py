@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_patterns import Pattern
     from sandbox.contract.config import ResolvedSandboxConfig
-    from vxconf.resolve.resolve import Resolution
+    from vxconf.resolve.resolve_block import Resolution
     from vxconf.resolve.task_model import Entry
 
 JSON = dict[str, Any]
