@@ -49,7 +49,7 @@ PRONOUNS = {
 
 
 def _generated(path: Path) -> bool:
-    return path.name.startswith("_validator")
+    return path.name.startswith("_generated_")
 
 
 @cache
