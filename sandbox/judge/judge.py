@@ -13,7 +13,7 @@ from sandbox.judge.denial_kind import Denial, answer, denied, looked_past_a_wall
 from sandbox.judge.fix import fix
 from sandbox.judge.grant_spelling import shown
 from sandbox.judge.hints.all_hints import hints
-from sandbox.judge.ignore import IgnoredDenials
+from sandbox.judge.ignore_lists import IgnoreLists
 from sandbox.judge.network_denials import NetworkDenials
 from sandbox.judge.remedy_class import classify
 from sandbox.planning.operations import Bind
@@ -35,12 +35,13 @@ class Judge:
 
     Attributes:
         seen: the denials and looks met so far.
+        silence: the lists of denials that nobody wants to hear of.
     """
 
     def __init__(self, boundary: Boundary, *, ignore: Ignore | None = None) -> None:
         self._boundary = boundary
-        self._silence = IgnoredDenials(ignore or Ignore(), boundary)
-        self._connections = NetworkDenials(boundary, (ignore or Ignore()).network)
+        self.silence = IgnoreLists(ignore or Ignore(), boundary)
+        self._connections = NetworkDenials(boundary, self.silence)
         self._judged: set[tuple[str, Intent, str, bool]] = set()
         self._reported: set[tuple[str, Denial, str]] = set()
         self._staged: set[str] = set()
@@ -77,7 +78,7 @@ class Judge:
         # A call that the observer itself refused counts, whatever the mounts would have answered.
         if access.refused or (kind == "write" and boundary.executed(access.path)):
             found = Denied(access, "write")
-            counts = not self._silence.covers("write", access.path) and not self._only_looked(found)
+            counts = not self.silence.covers("write", access.path) and not self._only_looked(found)
         elif kind is None:
             return None
         else:
@@ -88,7 +89,7 @@ class Judge:
     def _excused(self, found: Denied) -> bool:
         """Whether a denial that only the mounts answered is no violation; it is kept where a note needs it."""
         access, kind = found
-        if self._apart(access) or self._silence.covers(kind, access.path) or self._only_looked(found):
+        if self._apart(access) or self.silence.covers(kind, access.path) or self._only_looked(found):
             return True
         if self._boundary.reports(access.path):
             return False
@@ -164,7 +165,7 @@ class Judge:
     def left(self, path: str, *, fate: str = "went with the run") -> Violation | None:
         """The violation of a file the task left beside a granted name; `None` when nobody asks for it."""
         boundary = self._boundary
-        if boundary.unjudged(path) or self._silence.covers("write", path):
+        if boundary.unjudged(path) or self.silence.covers("write", path):
             return None
         access = Access(pid=0, operation="create", intent=Intent.CREATE, asked=path, path=path, exists=False)
         self.seen.counted.append(Denied(access, "write"))

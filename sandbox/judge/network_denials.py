@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from typing import TYPE_CHECKING
 
-from sandbox.base import globs, known_sockets, paths
+from sandbox.base import known_sockets, paths
 from sandbox.base.host_patterns import PatternRefused, check_pattern, is_address
-from sandbox.contract.config import Ignore
 from sandbox.contract.results import Fix, Hint, Violation
 from sandbox.judge import grant_spelling
-from sandbox.judge.ignore import IgnoredDenials
 from sandbox.proxy.policy import address_guard
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
 
@@ -20,6 +17,7 @@ if TYPE_CHECKING:
 
     from sandbox.contract.results import Access, DenialClass
     from sandbox.judge.boundary import Boundary
+    from sandbox.judge.ignore_lists import IgnoreLists
 
 #: The operation that refusals of the proxy and of dials are reported as; any other is a call on a socket with a path.
 OUTBOUND = "network-outbound"
@@ -35,10 +33,9 @@ _METADATA = frozenset(
 class NetworkDenials:
     """The judge of one attempt's refused connections, none of which has a place in the report boundary."""
 
-    def __init__(self, boundary: Boundary, ignored: tuple[str, ...]) -> None:
+    def __init__(self, boundary: Boundary, silence: IgnoreLists) -> None:
         self._boundary = boundary
-        self._ignored = [re.compile(_regex(entry)) for text in ignored for entry in globs.expand_braces(text)]
-        self._silence = IgnoredDenials(Ignore(read=ignored), boundary)
+        self._silence = silence
         self._told: set[str] = set()
         self._hosts: list[tuple[str, str]] = []
         self._sockets: list[str] = []
@@ -56,7 +53,7 @@ class NetworkDenials:
 
     def _host(self, access: Access) -> Violation | None:
         target = access.asked
-        if target in self._told or any(pattern.fullmatch(target.lower()) for pattern in self._ignored):
+        if target in self._told or self._silence.covers("host", target):
             return None
         self._told.add(target)
         self._hosts.append((target, access.reason))
@@ -68,7 +65,7 @@ class NetworkDenials:
         # A missing socket is answered by the host itself.
         if not path or not access.exists or path in self._told or self._boundary.unjudged(path):
             return None
-        if known_sockets.asked_everywhere(path) or self._silence.covers("read", path):
+        if known_sockets.asked_everywhere(path) or self._silence.covers("socket", path):
             return None
         self._told.add(path)
         self._sockets.append(path)
@@ -182,8 +179,3 @@ def _entries(targets: Iterable[str]) -> list[str]:
         found.append(str(pattern))
     bare = {entry for entry in found if check_pattern(entry, allow=True).port is None}
     return [entry for entry in dict.fromkeys(found) if entry in bare or _host_of(entry) not in bare]
-
-
-def _regex(entry: str) -> str:
-    """An entry as a regular expression: `*` and `?` stand for anything, and a bracket is an IPv6 address's."""
-    return "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in entry.lower())
