@@ -11,10 +11,10 @@ from sandbox.contract.results import Access, Violation
 from sandbox.judge.attempt_denials import AttemptDenials, Denied
 from sandbox.judge.denial_kind import Denial, answer, denied, looked_past_a_wall
 from sandbox.judge.fix import fix
-from sandbox.judge.grant_spelling import shown
 from sandbox.judge.hints.all_hints import hints
 from sandbox.judge.ignore_lists import IgnoreLists
 from sandbox.judge.network_denials import NetworkDenials
+from sandbox.judge.path_as_entry import shown
 from sandbox.judge.remedy_class import classify
 from sandbox.planning.operations import Bind
 

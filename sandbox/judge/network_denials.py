@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sandbox.base import known_sockets, paths
 from sandbox.base.host_patterns import PatternRefused, check_pattern, is_address
 from sandbox.contract.results import Fix, Hint, Violation
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 from sandbox.proxy.policy import address_guard
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
 
@@ -57,7 +57,7 @@ class NetworkDenials:
             return None
         self._told.add(target)
         self._hosts.append((target, access.reason))
-        line = f"deny {OUTBOUND} {grant_spelling.shown(target)} ({access.reason or 'refused'})"
+        line = f"deny {OUTBOUND} {path_as_entry.shown(target)} ({access.reason or 'refused'})"
         return self._violation(access, "", line, _helps(target, access.reason))
 
     def _socket(self, access: Access) -> Violation | None:
@@ -70,7 +70,7 @@ class NetworkDenials:
         self._told.add(path)
         self._sockets.append(path)
         reason = access.reason or "no grant opens it"
-        asked, shown = grant_spelling.shown(access.asked), grant_spelling.shown(path)
+        asked, shown = path_as_entry.shown(access.asked), path_as_entry.shown(path)
         line = f"{access.operation} {asked}: {access.errno or 'EPERM'}, {shown}"
         helps: DenialClass = "grant" if _entry(path, self._boundary) else "tool-fault"
         return self._violation(access, path, f"{line} is a socket of the host's ({reason})", helps)
@@ -111,21 +111,21 @@ class NetworkDenials:
         """
         told = "\n".join(hint.line for hint in others)
         notes = [
-            f"{grant_spelling.shown(target)} is an address of the machine's own surroundings, such as hand out its"
+            f"{path_as_entry.shown(target)} is an address of the machine's own surroundings, such as hand out its"
             " credentials: no entry is suggested for it"
             for target, _ in self._hosts
             if never_suggested(target)
         ]
         notes += map(self._about, self._sockets)
         notes += (
-            f"{grant_spelling.shown(target)}: {reason}"
+            f"{path_as_entry.shown(target)}: {reason}"
             for target, reason in self._notes.items()
             if f'"localhost:{target.rpartition(":")[2]}"' not in told
         )
         return tuple(Hint(line=self._boundary.mask(note)) for note in notes)
 
     def _about(self, path: str) -> str:
-        shown, what = grant_spelling.shown(path), known_sockets.control(path)
+        shown, what = path_as_entry.shown(path), known_sockets.control(path)
         known = f"{shown} is {what}" if what else f"{shown} is a socket of the host's"
         entry = _entry(path, self._boundary)
         return f"{known}: allow.unixSockets = [{entry}] opens it" if entry else f"{known}, and no entry can name it"

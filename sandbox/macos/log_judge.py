@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from sandbox.contract.config import Reach
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Violation
-from sandbox.judge.grant_spelling import shown
 from sandbox.judge.judge import Judge
+from sandbox.judge.path_as_entry import shown
 
 if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig

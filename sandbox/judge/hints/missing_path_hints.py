@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sandbox.base import paths
 from sandbox.contract.config import Reach
 from sandbox.contract.results import Hint
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 from sandbox.judge.hints.upstream_output_hints import not_made
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ def said_missing(seen: AttemptDenials, boundary: Boundary, after: Aftermath) -> 
                 continue
             if not after.exists(path) or any(paths.at_or_under(place, path) for place in (base, boundary.workspace)):
                 continue
-            what = f"the command called {grant_spelling.shown(word)} missing: it exists and is hidden from the task"
+            what = f"the command called {path_as_entry.shown(word)} missing: it exists and is hidden from the task"
             if boundary.store(path) is not None:
                 return [Hint(line=f"{what}, for it holds credentials", class_="credential")]
-            return [Hint(line=f"{what}; {grant_spelling.readable(path, boundary)} opens it", class_="grant")]
+            return [Hint(line=f"{what}; {path_as_entry.readable(path, boundary)} opens it", class_="grant")]
     return []
 
 
