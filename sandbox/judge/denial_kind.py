@@ -49,11 +49,6 @@ def denied(access: Access, reach: Reach) -> Denial | None:
     return "write"
 
 
-def looked_past_a_wall(access: Access, boundary: Boundary) -> bool:
-    """Whether an access only asked if a walled place is there, as tools do everywhere."""
-    return access.intent is Intent.PROBE and boundary.wall(access.path) is not None
-
-
 def answer(access: Access, kind: Denial, boundary: Boundary) -> str:
     """The errno of a denial: as the observer knows it, else as such a denial is answered."""
     if access.errno:

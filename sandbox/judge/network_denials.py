@@ -9,6 +9,7 @@ from sandbox.base import known_sockets, paths
 from sandbox.base.host_patterns import PatternRefused, check_pattern, is_address
 from sandbox.contract.results import Fix, Hint, Violation
 from sandbox.judge import path_as_entry
+from sandbox.judge.which_denials_count import never_counts
 from sandbox.proxy.policy import address_guard
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
 
@@ -63,7 +64,7 @@ class NetworkDenials:
     def _socket(self, access: Access) -> Violation | None:
         path = access.path
         # A missing socket is answered by the host itself.
-        if not path or not access.exists or path in self._told or self._boundary.unjudged(path):
+        if not path or not access.exists or path in self._told or never_counts(path, self._boundary):
             return None
         if known_sockets.asked_everywhere(path) or self._silence.covers("socket", path):
             return None

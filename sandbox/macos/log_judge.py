@@ -13,6 +13,7 @@ from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Violation
 from sandbox.judge.judge import Judge
 from sandbox.judge.path_as_entry import shown
+from sandbox.judge.which_denials_count import never_counts, reported
 
 if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig
@@ -79,7 +80,7 @@ class LogJudge:
         changes = intent not in {Intent.OPEN, Intent.EXEC, Intent.PROBE}
         reach = boundary.plan.reach(path)
         unexplained = reach is Reach.WRITE or (reach is Reach.READ and not changes)
-        if not unexplained or boundary.unjudged(path) or not boundary.reports(path):
+        if not unexplained or never_counts(path, boundary) or not reported(path, boundary):
             return None
         kind: ViolationKind = "write" if changes else "read"
         if self.files.silence.covers("write" if changes else "read", path):

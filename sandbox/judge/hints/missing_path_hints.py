@@ -10,6 +10,7 @@ from sandbox.contract.config import Reach
 from sandbox.contract.results import Hint
 from sandbox.judge import path_as_entry
 from sandbox.judge.hints.upstream_output_hints import not_made
+from sandbox.judge.which_denials_count import never_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,7 @@ def said_missing(seen: AttemptDenials, boundary: Boundary, after: Aftermath) -> 
     for word in _missing_words(after):
         for base in dict.fromkeys((after.cwd, boundary.project)):
             path = boundary.canonical(paths.normal(word if word.startswith("/") else f"{base}/{word}"))
-            if path in told or boundary.unjudged(path):
+            if path in told or never_counts(path, boundary):
                 continue
             task = boundary.declared.maker(path)
             if task is not None and not after.exists(path):
