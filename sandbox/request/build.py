@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from sandbox.base import paths
 from sandbox.base.host_facts import remembered
 from sandbox.contract.errors import RequestRefused
-from sandbox.request import credential_stores, network_grants, walls, workspace_place_refusals, write_grant_shapes
+from sandbox.request import (
+    credential_stores,
+    network_and_socket_refusals,
+    walls,
+    workspace_place_refusals,
+    write_grant_shapes,
+)
 from sandbox.request.grant_refusals import unusable
 from sandbox.request.request import Implied, JudgedConfig, Request
 from sandbox.request.walls import Wall
@@ -183,7 +189,7 @@ def _judged(config: ResolvedSandboxConfig, look: _Look) -> JudgedConfig:
         *workspace_place_refusals.misplaced(config, look.root, look.facts, look.files),
         *_unreadable(config),
         *unwritable,
-        *network_grants.judge(config),
+        *network_and_socket_refusals.judge(config),
     )
     if refused:
         raise RequestRefused(refused)

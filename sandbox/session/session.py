@@ -18,7 +18,7 @@ from sandbox.contract.run_options import Running, RunOptions, Signalled
 from sandbox.machine.ask_facts import Snapshot, host_facts
 from sandbox.machine.learned_kernel_limits import MissingFeatures
 from sandbox.planning import linux_plan
-from sandbox.request import build, network_grants
+from sandbox.request import build, network_and_socket_refusals
 from sandbox.request.request import WorkspaceFacts
 from sandbox.request.task_outputs import Declared
 from sandbox.scratch import task_tmpdir
@@ -185,7 +185,7 @@ class Session:
         refused: list[Refusal] = []
         for task in tasks:
             if isinstance(task, ResolvedSandboxConfig):
-                refused += network_grants.judge(task)
+                refused += network_and_socket_refusals.judge(task)
                 configs[task] = None
             else:  # a request's config was judged when the request was built
                 configs[task.config] = None
