@@ -10,7 +10,7 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-from sandbox.base import environment
+from sandbox.base import task_environment_variables
 from sandbox.contract.errors import NotStarted, SandboxError, reason_of, remedy
 from sandbox.contract.run_options import executable
 from sandbox.proxy.policy import policy_from_config
@@ -109,14 +109,14 @@ class CommandRun(abc.ABC):
     def _variables(self, temp: str) -> dict[str, str]:
         """The variables the command starts with, and no other."""
         config = self._request.config
-        return environment.task_environment(
+        return task_environment_variables.task_environment(
             os.environ,
             define=self._options.get("env") or {},
             pass_through=tuple(self._options.get("pass_through", ())),
             project=config.project,
             workspace=self._request.workspace_root,
             temp=temp,
-            grants_git=environment.names_git((*config.allow_read, *config.allow_write)),
+            grants_git=task_environment_variables.names_git((*config.allow_read, *config.allow_write)),
         )
 
     def _policy(self, temp: str) -> Policy:
