@@ -22,7 +22,8 @@ from sandbox.request import build, network_and_socket_refusals
 from sandbox.request.request import WorkspaceFacts
 from sandbox.request.task_outputs import Declared
 from sandbox.scratch import task_tmpdir
-from sandbox.session.server import Ready, Server
+from sandbox.session.server import Server
+from sandbox.session.server_readiness import Ready
 from sandbox.session.start_supervisor import START_SECONDS, start_supervisor
 from sandbox.session.wrap import Wrapped
 from sandbox.terminal import restore_modes
