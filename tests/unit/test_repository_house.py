@@ -22,7 +22,7 @@ MOST_ENTRIES = 16
 MOST_LINES_OF_A_FUNCTION = 60
 MOST_LINES_OF_A_FILE = 400
 #: The same part of a run, once for each platform.
-TWINS = {"attempt", "attempt_result", "command_timeout", "probes", "proxy_handle", "proxy_process", "pty", "run"}
+TWINS = {"attempt", "attempt_result", "command_timeout", "doctor_probes", "proxy_handle", "proxy_process", "pty", "run"}
 #: A command, and the room it calls.
 COMMANDS = {"doctor", "run"}
 #: Words that stand for a thing nobody has named yet.
