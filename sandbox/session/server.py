@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from sandbox.contract.errors import SandboxError
 from sandbox.contract.run_options import GRACE
 from sandbox.session.background_run import BackgroundRun
-from sandbox.session.server_readiness import POLL_SECONDS, Lines, NotReady, Ready, listens
+from sandbox.session.server_readiness import POLL_SECONDS, NotReady, OutputLines, Ready, listens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,8 +49,8 @@ class Server:
         self._on_start = options.get("on_start")
         options = {
             **options,
-            "on_stdout": Lines(self._said, options.get("on_stdout")),
-            "on_stderr": Lines(self._said, options.get("on_stderr")),
+            "on_stdout": OutputLines(self._said, options.get("on_stdout")),
+            "on_stderr": OutputLines(self._said, options.get("on_stderr")),
             "on_start": self._started,
         }
         self._run = make(options)

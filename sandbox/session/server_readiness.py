@@ -57,7 +57,7 @@ class Ready:
         return f"a line matches {self.output}" if self.output else "its command runs"
 
 
-class Lines:
+class OutputLines:
     """A listener that passes chunks on as they are, and hands over every line once it is whole or has gone quiet."""
 
     def __init__(self, take: Callable[[str], None], heard: Callable[[bytes], object] | None) -> None:
