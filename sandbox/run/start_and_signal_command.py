@@ -1,4 +1,4 @@
-"""EFFECT: one call of `Session.run`, as far as both platforms do the same: command, variables, signals, refusals."""
+"""EFFECT: the start of a command and the signals to it, as far as both platforms do the same in `Session.run`."""
 
 from __future__ import annotations
 
