@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from sandbox.session.doctor import HostReport, Probe
     from sandbox.session.executor import SandboxExecutor, as_executor
     from sandbox.session.probe_memory import Prober
-    from sandbox.session.server import NotReady, Ready, Server
+    from sandbox.session.server import Server
+    from sandbox.session.server_readiness import NotReady, Ready
     from sandbox.session.session import RunOptions, Session, plan, probe
     from sandbox.session.wrap import Wrapped
 
@@ -58,7 +59,8 @@ _ROOMS = {
     "session.doctor": ("HostReport", "Probe"),
     "session.executor": ("SandboxExecutor", "as_executor"),
     "session.probe_memory": ("Prober",),
-    "session.server": ("NotReady", "Ready", "Server"),
+    "session.server": ("Server",),
+    "session.server_readiness": ("NotReady", "Ready"),
     "session.session": ("RunOptions", "Session", "plan", "probe"),
     "session.wrap": ("Wrapped",),
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Access, Violation
-    from sandbox.judge.which_denials_count import Denial
+    from sandbox.judge.denial_kind import Denial
 
 
 class Denied(NamedTuple):

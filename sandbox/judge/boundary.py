@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from sandbox.request.linked_packages import Withheld
     from sandbox.request.request import Request
 
-#: The kernel's own file systems: a refusal there lies with the machine and is never a missing grant.
-UNJUDGED = ("/dev", "/proc", "/sys")
-
 
 class Reachable(Protocol):
     """The part of a plan that a judge asks."""
@@ -145,21 +142,12 @@ class Boundary:
             cached=request.keyed is not None,
         )
 
-    def reports(self, path: str) -> bool:
-        """Whether a denial at a path is the task's own matter and so fails it."""
-        return any(paths.at_or_under(path, root) for root in (self.project, *self.withheld))
-
     def obeyed(self, path: str) -> bool:
         """Whether other programs execute or obey a path for its name, so that no write grant of it can be given."""
         if self.executed(path):
             return True
         below = self.project if paths.at_or_under(path, self.project) else self.workspace
         return paths.under(path, below) and named_below(path, below, git_config=self.git_config)
-
-    def unjudged(self, path: str) -> bool:
-        """Whether no denial at a path ever counts."""
-        own = (self.temp,) if self.temp else ()
-        return any(paths.at_or_under(path, root) for root in (*UNJUDGED, *own))
 
     def wall(self, path: str) -> Walled | None:
         """The innermost wall a path is, or is in."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sandbox.base import globs, paths
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Fix, FixInputs, FixPaths
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 from sandbox.judge.remedy_class import classify, makes_anew, makes_itself, nameable
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ def fix(
     fixed = Fix(
         allow=FixPaths(
             read=_spelled(
-                (grant_spelling.entry(path, boundary, directory=boundary.directory(path)) for path in reads), boundary
+                (path_as_entry.entry(path, boundary, directory=boundary.directory(path)) for path in reads), boundary
             ),
             write=_spelled(
                 (
-                    *(grant_spelling.entry(path, boundary, directory=True) for path in directories),
-                    *(grant_spelling.entry(path, boundary) for path in single),
+                    *(path_as_entry.entry(path, boundary, directory=True) for path in directories),
+                    *(path_as_entry.entry(path, boundary) for path in single),
                 ),
                 boundary,
             ),
@@ -105,8 +105,8 @@ def _ignored(found: _Found, boundary: Boundary, *, written: tuple[str, ...], rea
     ]
     made = [grant for grant in found.ignored_writes if not _covered(globs.literal_base(grant), writable)]
     return FixPaths(
-        read=_spelled((grant_spelling.pattern(grant, boundary) for grant in looked), boundary),
-        write=_spelled((grant_spelling.pattern(grant, boundary) for grant in made), boundary),
+        read=_spelled((path_as_entry.pattern(grant, boundary) for grant in looked), boundary),
+        write=_spelled((path_as_entry.pattern(grant, boundary) for grant in made), boundary),
     )
 
 
@@ -171,9 +171,9 @@ def _inputs(reads: Iterable[str], boundary: Boundary) -> FixInputs:
         nested = any(paths.at_or_under(path, other) for other in boundary.nested)
         inside = paths.at_or_under(path, boundary.project) and not nested
         if inside:
-            files.append(grant_spelling.from_project(path, boundary))
+            files.append(path_as_entry.from_project(path, boundary))
         elif paths.under(path, boundary.workspace):
-            workspace_files.append(grant_spelling.from_root(path, boundary))
+            workspace_files.append(path_as_entry.from_root(path, boundary))
     return FixInputs(files=_spelled(files, boundary), workspace_files=_spelled(workspace_files, boundary))
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sandbox.base import paths
 from sandbox.contract.config import Ignore, Reach
-from sandbox.contract.intents import WRITE_INTENTS, Intent
+from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Violation
 from sandbox.judge.attempt_denials import AttemptDenials, Denied
+from sandbox.judge.denial_kind import Denial, answer, denied
 from sandbox.judge.fix import fix
-from sandbox.judge.grant_spelling import shown
 from sandbox.judge.hints.all_hints import hints
-from sandbox.judge.ignore import IgnoredDenials
+from sandbox.judge.ignore_lists import IgnoreLists
+from sandbox.judge.made_beside_names import MadeBesideNames
 from sandbox.judge.network_denials import NetworkDenials
+from sandbox.judge.path_as_entry import shown
 from sandbox.judge.remedy_class import classify
-from sandbox.judge.which_denials_count import Denial, answer, denied, looked_past_a_wall
+from sandbox.judge.which_denials_count import WhichDenialsCount, never_counts
 from sandbox.planning.operations import Bind
 
 if TYPE_CHECKING:
@@ -23,33 +24,28 @@ if TYPE_CHECKING:
     from sandbox.judge.boundary import Boundary
     from sandbox.judge.failure_facts import Aftermath
 
-_OPENS = frozenset({Intent.OPEN, Intent.EXEC})
-_LINKS = frozenset({"link", "linkat"})
-_MAKES = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK, Intent.RENAME})
-#: Intents that a directory on the way to names of a pattern allows, whatever becomes of it.
-_ON_THE_WAY = frozenset({Intent.PROBE, Intent.MKDIR, Intent.REMOVE, Intent.RENAME})
-
 
 class Judge:
     """The judge of one attempt's accesses.
 
     Attributes:
         seen: the denials and looks met so far.
+        silence: the lists of denials that nobody wants to hear of.
     """
 
     def __init__(self, boundary: Boundary, *, ignore: Ignore | None = None) -> None:
         self._boundary = boundary
-        self._silence = IgnoredDenials(ignore or Ignore(), boundary)
-        self._connections = NetworkDenials(boundary, (ignore or Ignore()).network)
+        self.silence = IgnoreLists(ignore or Ignore(), boundary)
+        self._connections = NetworkDenials(boundary, self.silence)
         self._judged: set[tuple[str, Intent, str, bool]] = set()
         self._reported: set[tuple[str, Denial, str]] = set()
-        self._staged: set[str] = set()
-        self._linked: dict[int, str] = {}
         self._left: list[str] = []
         self._mounted = frozenset(
             o.path for o in boundary.plan.operations if isinstance(o, Bind) and o.writable and o.directory
         )
         self.seen = AttemptDenials()
+        self._beside = MadeBesideNames(boundary.plan)
+        self._which = WhichDenialsCount(boundary, self.silence, self._beside, self.seen)
 
     @property
     def counted(self) -> list[Denied]:
@@ -62,14 +58,14 @@ class Judge:
             refused = self._connections.take(access)
             self.seen.connections += (refused,) if refused is not None else ()
             return refused
-        self._note_source(access)
+        self._beside.note_source(access)
         # The intent of a call is part of what makes the call distinct: an innocent open must not excuse the next one.
         call = (access.operation, access.intent, access.path, access.exists)
         if call in self._judged:
             return None
         self._judged.add(call)
         boundary = self._boundary
-        if not access.path or boundary.unjudged(access.path):
+        if not access.path or never_counts(access.path, boundary):
             return None
         if access.intent is Intent.REMOVE and access.path in self._mounted:
             self.seen.removed.append(access.path)
@@ -77,32 +73,13 @@ class Judge:
         # A call that the observer itself refused counts, whatever the mounts would have answered.
         if access.refused or (kind == "write" and boundary.executed(access.path)):
             found = Denied(access, "write")
-            counts = not self._silence.covers("write", access.path) and not self._only_looked(found)
+            counts = self._which.counts_wherever(found)
         elif kind is None:
             return None
         else:
             found = Denied(access, kind)
-            counts = not self._excused(found)
+            counts = self._which.counts(found)
         return self._reported_once(found) if counts else None
-
-    def _excused(self, found: Denied) -> bool:
-        """Whether a denial that only the mounts answered is no violation; it is kept where a note needs it."""
-        access, kind = found
-        if self._apart(access) or self._silence.covers(kind, access.path) or self._only_looked(found):
-            return True
-        if self._boundary.reports(access.path):
-            return False
-        self._past(found)
-        return True
-
-    def _only_looked(self, found: Denied) -> bool:
-        """Whether an access asked for a walled place, or for one that an interpreter asks for whenever it starts."""
-        access, boundary = found.access, self._boundary
-        asked = access.intent is Intent.PROBE and access.path in boundary.asked
-        if not asked and not looked_past_a_wall(access, boundary):
-            return False
-        self.seen.walled.append(found)
-        return True
 
     def _reported_once(self, found: Denied) -> Violation | None:
         """The violation a denial is, `None` when the same one was reported before."""
@@ -121,50 +98,10 @@ class Judge:
         missing = found is Reach.HIDDEN and not access.exists and plan.could_be_read(access.path)
         return Reach.READ if missing else found
 
-    def _past(self, found: Denied) -> None:
-        """Keep a denial outside the project for the notes."""
-        access, kind = found
-        missed = access.intent is Intent.OPEN and not access.exists and self._boundary.declared.maker(access.path)
-        if kind == "write" or missed or (access.intent in _OPENS and access.exists):
-            self.seen.outside.append(found)
-        elif access.exists and self._boundary.hermetic:
-            self.seen.looked.append(found)
-
-    def _apart(self, access: Access) -> bool:
-        """Whether names granted around a path make an access no denial; a file left there at the end is told then."""
-        plan, path = self._boundary.plan, access.path
-        if access.intent in _ON_THE_WAY and plan.leads(path):
-            return True
-        if access.intent is Intent.WRITE and plan.stages(path):
-            return True  # a directory: it is a file without a name that is made in it
-        if access.intent not in WRITE_INTENTS or not plan.beside(path):
-            return False
-        above = paths.parent(path)
-        # A name the host has beside a granted one is hidden from the task: to the task an open makes it.
-        makes = access.intent in _MAKES or (access.creates and not access.errno)
-        if access.intent is Intent.LINK and not self._can_be_linked(self._linked.pop(access.pid, "")):
-            return False
-        if makes and (plan.reach(above) is not Reach.HIDDEN or plan.leads(above)):
-            self._staged.add(path)
-            return True
-        # A file of the task's own making is apart, and so is one in a directory of its making. A name of the host's
-        # that it does not see is not.
-        return any(place in self._staged for place in (path, *paths.parents(path)))
-
-    def _note_source(self, access: Access) -> None:
-        """Remember the source of a hard link: a link comes as two accesses, its source and its new name."""
-        if access.operation in _LINKS and access.intent is Intent.PROBE:
-            self._linked[access.pid] = access.path
-
-    def _can_be_linked(self, source: str) -> bool:
-        """Whether a hard link beside granted names can be made of a source, which must not lie in another mount."""
-        named = not source or self._boundary.plan.reach(source) is Reach.NAME
-        return named or any(place in self._staged for place in (source, *paths.parents(source)))
-
     def left(self, path: str, *, fate: str = "went with the run") -> Violation | None:
         """The violation of a file the task left beside a granted name; `None` when nobody asks for it."""
         boundary = self._boundary
-        if boundary.unjudged(path) or self._silence.covers("write", path):
+        if never_counts(path, boundary) or self.silence.covers("write", path):
             return None
         access = Access(pid=0, operation="create", intent=Intent.CREATE, asked=path, path=path, exists=False)
         self.seen.counted.append(Denied(access, "write"))

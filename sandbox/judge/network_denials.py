@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from typing import TYPE_CHECKING
 
-from sandbox.base import globs, known_sockets, paths
+from sandbox.base import known_sockets, paths
 from sandbox.base.host_patterns import PatternRefused, check_pattern, is_address
-from sandbox.contract.config import Ignore
 from sandbox.contract.results import Fix, Hint, Violation
-from sandbox.judge import grant_spelling
-from sandbox.judge.ignore import IgnoredDenials
+from sandbox.judge import path_as_entry
+from sandbox.judge.which_denials_count import never_counts
 from sandbox.proxy.policy import address_guard
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
 
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
 
     from sandbox.contract.results import Access, DenialClass
     from sandbox.judge.boundary import Boundary
+    from sandbox.judge.ignore_lists import IgnoreLists
 
 #: The operation that refusals of the proxy and of dials are reported as; any other is a call on a socket with a path.
 OUTBOUND = "network-outbound"
@@ -35,10 +34,9 @@ _METADATA = frozenset(
 class NetworkDenials:
     """The judge of one attempt's refused connections, none of which has a place in the report boundary."""
 
-    def __init__(self, boundary: Boundary, ignored: tuple[str, ...]) -> None:
+    def __init__(self, boundary: Boundary, silence: IgnoreLists) -> None:
         self._boundary = boundary
-        self._ignored = [re.compile(_regex(entry)) for text in ignored for entry in globs.expand_braces(text)]
-        self._silence = IgnoredDenials(Ignore(read=ignored), boundary)
+        self._silence = silence
         self._told: set[str] = set()
         self._hosts: list[tuple[str, str]] = []
         self._sockets: list[str] = []
@@ -56,24 +54,24 @@ class NetworkDenials:
 
     def _host(self, access: Access) -> Violation | None:
         target = access.asked
-        if target in self._told or any(pattern.fullmatch(target.lower()) for pattern in self._ignored):
+        if target in self._told or self._silence.covers("host", target):
             return None
         self._told.add(target)
         self._hosts.append((target, access.reason))
-        line = f"deny {OUTBOUND} {grant_spelling.shown(target)} ({access.reason or 'refused'})"
+        line = f"deny {OUTBOUND} {path_as_entry.shown(target)} ({access.reason or 'refused'})"
         return self._violation(access, "", line, _helps(target, access.reason))
 
     def _socket(self, access: Access) -> Violation | None:
         path = access.path
         # A missing socket is answered by the host itself.
-        if not path or not access.exists or path in self._told or self._boundary.unjudged(path):
+        if not path or not access.exists or path in self._told or never_counts(path, self._boundary):
             return None
-        if known_sockets.asked_everywhere(path) or self._silence.covers("read", path):
+        if known_sockets.asked_everywhere(path) or self._silence.covers("socket", path):
             return None
         self._told.add(path)
         self._sockets.append(path)
         reason = access.reason or "no grant opens it"
-        asked, shown = grant_spelling.shown(access.asked), grant_spelling.shown(path)
+        asked, shown = path_as_entry.shown(access.asked), path_as_entry.shown(path)
         line = f"{access.operation} {asked}: {access.errno or 'EPERM'}, {shown}"
         helps: DenialClass = "grant" if _entry(path, self._boundary) else "tool-fault"
         return self._violation(access, path, f"{line} is a socket of the host's ({reason})", helps)
@@ -114,21 +112,21 @@ class NetworkDenials:
         """
         told = "\n".join(hint.line for hint in others)
         notes = [
-            f"{grant_spelling.shown(target)} is an address of the machine's own surroundings, such as hand out its"
+            f"{path_as_entry.shown(target)} is an address of the machine's own surroundings, such as hand out its"
             " credentials: no entry is suggested for it"
             for target, _ in self._hosts
             if never_suggested(target)
         ]
         notes += map(self._about, self._sockets)
         notes += (
-            f"{grant_spelling.shown(target)}: {reason}"
+            f"{path_as_entry.shown(target)}: {reason}"
             for target, reason in self._notes.items()
             if f'"localhost:{target.rpartition(":")[2]}"' not in told
         )
         return tuple(Hint(line=self._boundary.mask(note)) for note in notes)
 
     def _about(self, path: str) -> str:
-        shown, what = grant_spelling.shown(path), known_sockets.control(path)
+        shown, what = path_as_entry.shown(path), known_sockets.control(path)
         known = f"{shown} is {what}" if what else f"{shown} is a socket of the host's"
         entry = _entry(path, self._boundary)
         return f"{known}: allow.unixSockets = [{entry}] opens it" if entry else f"{known}, and no entry can name it"
@@ -182,8 +180,3 @@ def _entries(targets: Iterable[str]) -> list[str]:
         found.append(str(pattern))
     bare = {entry for entry in found if check_pattern(entry, allow=True).port is None}
     return [entry for entry in dict.fromkeys(found) if entry in bare or _host_of(entry) not in bare]
-
-
-def _regex(entry: str) -> str:
-    """An entry as a regular expression: `*` and `?` stand for anything, and a bracket is an IPv6 address's."""
-    return "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in entry.lower())

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.contract.intents import Intent
-from sandbox.judge import grant_spelling, per_run_names
+from sandbox.judge import path_as_entry, per_run_names
 from sandbox.planning.operations import Bind, Name, Names
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Access, DenialClass
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.which_denials_count import Denial
+    from sandbox.judge.denial_kind import Denial
 
 
 def classify(access: Access, kind: Denial, boundary: Boundary) -> DenialClass:
@@ -20,7 +20,7 @@ def classify(access: Access, kind: Denial, boundary: Boundary) -> DenialClass:
     path = access.path
     if boundary.store(path) is not None:
         return "credential"
-    if access.refused or (kind == "write" and boundary.obeyed(path)) or not grant_spelling.writable_down(path):
+    if access.refused or (kind == "write" and boundary.obeyed(path)) or not path_as_entry.writable_down(path):
         return "tool-fault"
     if boundary.declared.maker(path) is not None and (kind == "write" or not access.exists):
         return "run-upstream"

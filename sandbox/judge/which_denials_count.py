@@ -1,52 +1,37 @@
-"""The rules for whether one access was a denial, and of which kind; they know nothing of who is told. Pure."""
+"""The rules for which denials count against a task, and which are only kept for notes beside a failure. Pure.
+
+A denial counts in the project and in the directories that are reported as if they were in it. None counts that the
+author asks not to hear of, nor a look that tools and interpreters take everywhere.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from sandbox.contract.config import Reach
-from sandbox.contract.intents import WRITE_INTENTS, Intent
-from sandbox.planning.operations import Seal
+from sandbox.base import paths
+from sandbox.contract.intents import Intent
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Access
+    from sandbox.judge.attempt_denials import AttemptDenials, Denied
     from sandbox.judge.boundary import Boundary
+    from sandbox.judge.ignore_lists import IgnoreLists
+    from sandbox.judge.made_beside_names import MadeBesideNames
 
-Denial = Literal["read", "write"]
-
-_GRANTED = frozenset({Reach.WRITE, Reach.NAME})
-
-#: Intents that need an existing file: for a missing path the answer is the host's own ENOENT.
-_NEEDS_TARGET = frozenset({Intent.WRITE, Intent.REMOVE, Intent.ATTRIBUTES, Intent.TIMES, Intent.EXEC, Intent.PROBE})
-
-#: The answers of the sandbox for a path it does not show or does not let be written. Any other answer is the host's.
-_REFUSALS = frozenset({"", "ENOENT", "EACCES", "EPERM", "EROFS", "EBUSY", "EXDEV"})
-
-#: Answers that are given only where there is something, so that they count even if the host has no such path by now.
-_CERTAIN = frozenset({"EACCES", "EPERM"})
-
-#: Intents that make something: for a name that is visible the answer is the host's own EEXIST.
-_MAKES_NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})
+#: The kernel's own file systems: a refusal there lies with the machine and is never a missing grant.
+_KERNELS_OWN = ("/dev", "/proc", "/sys")
+_OPENS = frozenset({Intent.OPEN, Intent.EXEC})
 
 
-def denied(access: Access, reach: Reach) -> Denial | None:
-    """The kind of refusal an access met; `None` when the sandbox answered as the host would have.
+def reported(path: str, boundary: Boundary) -> bool:
+    """Whether a denial at a path is the task's own matter and so fails it."""
+    return any(paths.at_or_under(path, root) for root in (boundary.project, *boundary.withheld))
 
-    A rename is judged on each of its names, the one it takes away as an `Intent.REMOVE`. So is a hard link, whose
-    source is an `Intent.PROBE`.
-    """
-    intent = access.intent
-    if intent is Intent.CONNECT or not access.path or access.errno not in _REFUSALS:
-        return None
-    if intent in _NEEDS_TARGET and not access.exists and access.errno not in _CERTAIN:
-        return None
-    if intent not in WRITE_INTENTS:
-        return "read" if reach is Reach.HIDDEN else None
-    if reach in _GRANTED:
-        return None
-    if reach is Reach.READ and (intent is Intent.TIMES or (intent in _MAKES_NEW and access.exists)):
-        return None
-    return "write"
+
+def never_counts(path: str, boundary: Boundary) -> bool:
+    """Whether no denial at a path ever counts."""
+    own = (boundary.temp,) if boundary.temp else ()
+    return any(paths.at_or_under(path, root) for root in (*_KERNELS_OWN, *own))
 
 
 def looked_past_a_wall(access: Access, boundary: Boundary) -> bool:
@@ -54,13 +39,50 @@ def looked_past_a_wall(access: Access, boundary: Boundary) -> bool:
     return access.intent is Intent.PROBE and boundary.wall(access.path) is not None
 
 
-def answer(access: Access, kind: Denial, boundary: Boundary) -> str:
-    """The errno of a denial: as the observer knows it, else as such a denial is answered."""
-    if access.errno:
-        return access.errno
-    if any(isinstance(o, Seal) and o.path == access.path for o in boundary.plan.operations):
-        return "EACCES"
-    hidden = boundary.plan.reach(access.path) is Reach.HIDDEN
-    if kind == "read" or (hidden and access.intent in _NEEDS_TARGET):
-        return "ENOENT"
-    return "EROFS"
+class WhichDenialsCount:
+    """The decision for each denial of one attempt.
+
+    Args:
+        boundary: the boundary of the attempt.
+        silence: the lists of denials that nobody wants to hear of.
+        beside: the names that the task made beside granted ones.
+        seen: takes the denials that do not count and that a note may need.
+    """
+
+    def __init__(self, boundary: Boundary, silence: IgnoreLists, beside: MadeBesideNames, seen: AttemptDenials) -> None:
+        self._boundary = boundary
+        self._silence = silence
+        self._beside = beside
+        self._seen = seen
+
+    def counts(self, found: Denied) -> bool:
+        """Whether a denial that only the mounts answered is a violation; another is kept where a note needs it."""
+        access, kind = found
+        if self._beside.excuses(access) or self._silence.covers(kind, access.path) or self._only_looked(found):
+            return False
+        if reported(access.path, self._boundary):
+            return True
+        self._past(found)
+        return False
+
+    def counts_wherever(self, found: Denied) -> bool:
+        """Whether a call that the observer refused, or one at a name others execute, is a violation, in any place."""
+        return not self._silence.covers("write", found.access.path) and not self._only_looked(found)
+
+    def _only_looked(self, found: Denied) -> bool:
+        """Whether an access asked for a walled place, or for one that an interpreter asks for whenever it starts."""
+        access, boundary = found.access, self._boundary
+        asked = access.intent is Intent.PROBE and access.path in boundary.asked
+        if not asked and not looked_past_a_wall(access, boundary):
+            return False
+        self._seen.walled.append(found)
+        return True
+
+    def _past(self, found: Denied) -> None:
+        """Keep a denial outside the project for the notes."""
+        access, kind = found
+        missed = access.intent is Intent.OPEN and not access.exists and self._boundary.declared.maker(access.path)
+        if kind == "write" or missed or (access.intent in _OPENS and access.exists):
+            self._seen.outside.append(found)
+        elif access.exists and self._boundary.hermetic:
+            self._seen.looked.append(found)

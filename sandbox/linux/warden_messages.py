@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sandbox.planning.granted_names import GrantedNames
 from sandbox.planning.operations import Bind, Operation, Origin
+from sandbox.planning.served_and_staged_names import GrantedNames
 from sandbox.proxy.policy.policy import Policy
 from sandbox.request.protected_names import ProtectedNames
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.macos import pty as leading
+from sandbox.macos.command_timeout import MacCommandTimeout
 from sandbox.macos.system_tools import NESTED_WORDS
 from sandbox.terminal import terminal_relay
 from sandbox.terminal.output_stream import OutputStream
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _CHUNK = 65536
-# The most seconds to wait for output that a process outside the group still holds open.
-_DRAIN_SECONDS = 2.0
 #: Statuses of `sandbox-exec` when it could not begin: wrong usage, no profile, a refusal of the kernel, no program.
 _NOT_BEGUN = range(64, 79)
 _WORDS = b"sandbox-exec: "
@@ -227,7 +226,7 @@ class MacAttempt:
 
     def _pump(self, process: subprocess.Popen[bytes], ended: int, began: float) -> bool:
         """Move bytes until the command has ended and its pipes are dry; whether its time ran out."""
-        time_left = _TimeLeft(self._timeout, self._grace, began)
+        time_left = MacCommandTimeout(self._timeout, self._grace, began)
         # Only `select` waits for terminals and files on macOS.
         kind = selectors.DefaultSelector if self._terminal is None else selectors.SelectSelector
         with kind() as selector:
@@ -262,37 +261,6 @@ class MacAttempt:
         # A group of nothing but the dead answers with EPERM on macOS.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(group, number)
-
-
-class _TimeLeft:
-    """A clock of an attempt: TERM, KILL after a grace, and the end of waiting for output others still hold open."""
-
-    def __init__(self, timeout: float | None, grace: float, began: float) -> None:
-        self._signals = [] if timeout is None else [(began + timeout, signal.SIGTERM)]
-        self._grace = grace
-        self.ran_out = False
-        self.drain = float("inf")
-
-    def due(self, now: float) -> int:
-        """The signal to send now; 0 for none."""
-        if not self._signals or now < self._signals[0][0]:
-            return 0
-        _, number = self._signals.pop(0)
-        self.ran_out = True
-        if number == signal.SIGTERM:
-            self._signals.append((now + self._grace, signal.SIGKILL))
-        return number
-
-    def wait(self, now: float, pause: float | None) -> float | None:
-        """Seconds until something is due; `None` when nothing will be."""
-        due = min([self.drain, *(when for when, _ in self._signals)])
-        left = [] if due == float("inf") else [max(0.0, due - now)]
-        return min(left if pause is None else [*left, pause], default=None)
-
-    def ended(self) -> None:
-        """Send nothing more, since the command has ended."""
-        self._signals.clear()
-        self.drain = time.monotonic() + _DRAIN_SECONDS
 
 
 def _moved(key: selectors.SelectorKey, events: int) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import NotStarted
 from sandbox.contract.results import Protections
-from sandbox.run import exit_status
+from sandbox.run import exit_status, pass_or_fail
 
 if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig
@@ -38,10 +38,10 @@ def attempt_result(
         missing: why not every denial was heard of; empty when all were.
     """
     if not ended.started or ended.status is None:
-        return exit_status.not_started(NotStarted(ended.refused or "the command was not started"))
+        return pass_or_fail.not_started(NotStarted(ended.refused or "the command was not started"))
     trace: Trace = "none" if not observed else "partial" if missing else "complete"
     status, signalled = exit_status.own_status(ended.status)
-    end = exit_status.CommandEnd(
+    end = pass_or_fail.CommandEnd(
         status=status,
         signal=signalled,
         timed_out=ended.timed_out,
@@ -61,4 +61,4 @@ def attempt_result(
         stdout=ended.stdout,
         stderr=ended.stderr,
     )
-    return exit_status.settled(end, judge.files, violations, after)
+    return pass_or_fail.settled(end, judge.files, violations, after)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sandbox.base import globs
 from sandbox.contract.config import Reach
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Violation
-from sandbox.judge.grant_spelling import shown
-from sandbox.judge.ignore import IgnoredDenials
 from sandbox.judge.judge import Judge
+from sandbox.judge.path_as_entry import shown
+from sandbox.judge.which_denials_count import never_counts, reported
 
 if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig
@@ -41,8 +40,6 @@ class LogJudge:
     def __init__(self, boundary: Boundary, config: ResolvedSandboxConfig) -> None:
         self.files = Judge(boundary, ignore=config.ignore)
         self._boundary = boundary
-        self._silence = IgnoredDenials(config.ignore, boundary)
-        self._quiet = globs.matcher(config.ignore.system_info)
         # A runtime with sockets of both kinds dials ::ffff:127.0.0.1 first, which no rule can name, then 127.0.0.1.
         self._retries = bool(config.local_binding) or config.network is not None
         self._told: set[tuple[str, str]] = set()
@@ -55,7 +52,8 @@ class LogJudge:
         if found.operation.startswith("network-"):
             return self._network(found)
         if found.operation in _SYSTEM:
-            return None if self._quiet(found.target) else self._plain(found, "systemInfo")
+            silent = self.files.silence.covers("systemInfo", found.target)
+            return None if silent else self._plain(found, "systemInfo")
         return self._plain(found, "other")
 
     def connection(self, target: str, reason: str) -> Violation | None:
@@ -82,10 +80,10 @@ class LogJudge:
         changes = intent not in {Intent.OPEN, Intent.EXEC, Intent.PROBE}
         reach = boundary.plan.reach(path)
         unexplained = reach is Reach.WRITE or (reach is Reach.READ and not changes)
-        if not unexplained or boundary.unjudged(path) or not boundary.reports(path):
+        if not unexplained or never_counts(path, boundary) or not reported(path, boundary):
             return None
         kind: ViolationKind = "write" if changes else "read"
-        if self._silence.covers("write" if changes else "read", path):
+        if self.files.silence.covers("write" if changes else "read", path):
             return None
         return self._plain(found, kind, path)
 

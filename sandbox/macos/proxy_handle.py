@@ -19,7 +19,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from sandbox.planning.macos import proxy_env
+from sandbox.planning.macos import proxy_environment_variables
 from sandbox.proxy.io import library_path
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class MacProxyHandle:
 
     def variables(self, given: Mapping[str, str]) -> dict[str, str]:
         """The task's variables, with this proxy in them."""
-        return proxy_env.proxy_variables(given, ports=self.ports, password=self._password)
+        return proxy_environment_variables.proxy_variables(given, ports=self.ports, password=self._password)
 
     def report(self, hear: Callable[[str, str], object]) -> None:
         """Have `hear` called from now on, in another thread, with each refused `host:port` and the reason."""

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.errors import Refusal, RequestRefused
-from sandbox.planning.granted_names import GrantedNames
-from sandbox.planning.held_directories import hold
+from sandbox.planning.held_directories_without_fuse import hold
+from sandbox.planning.hidden_places import hide
 from sandbox.planning.mark_tree import MarkTree
 from sandbox.planning.operations import Name, Names, Origin
 from sandbox.planning.path_reach import Plan
 from sandbox.planning.read_grants import LINK, ReadGrants
+from sandbox.planning.served_and_staged_names import GrantedNames
 from sandbox.planning.write_grant_operations import protected, write_places
 from sandbox.request.protected_names import ProtectedNames
 
@@ -20,22 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sandbox.base.host_facts import Files
-    from sandbox.planning.path_marks import Hide
     from sandbox.planning.write_grant_operations import WritePlace
     from sandbox.request.request import Request
     from sandbox.request.write_grant_shapes import WriteGrant
 
 _OUTSIDE = Origin(reason="what is outside the workspace may be read")
-_WORKSPACE = Origin(reason="nothing in the workspace exists unless it is granted")
-_TEMP_ROOT = Origin(reason="other tasks' temporary directories do not exist")
 _TEMP = Origin(reason="the task's own temporary directory")
 _PROJECT = Origin(reason="the task starts in its project's directory")
-_HERMETIC = Origin(reason="the task is hermetic: nothing outside exists unless it is granted")
-_STARTS = Origin(reason="a process needs it to start")
-_OWN = Origin(reason="every sandbox has its own")
-
-#: The directories a process needs to start, besides those of the root whose name begins with `lib`.
-_SYSTEM = ("/usr", "/bin", "/sbin", "/etc", "/nix/store", "/gnu/store")
 
 
 def plan(request: Request, files: Files, *, temp: str | None = None, served: bool = True) -> Plan:
@@ -52,7 +44,7 @@ def plan(request: Request, files: Files, *, temp: str | None = None, served: boo
     """
     config = request.config
     tree = MarkTree(files)
-    _hide(request, files, tree, temp)
+    hide(request, files, tree, temp)
     tree.way(config.project, _PROJECT)
     if temp is not None:
         tree.write(temp, _TEMP, directory=True)
@@ -82,44 +74,6 @@ def plan(request: Request, files: Files, *, temp: str | None = None, served: boo
         inert=tuple(reads.inert),
         executed=executed,
     )
-
-
-def _hide(request: Request, files: Files, tree: MarkTree, temp: str | None) -> None:
-    temp_root = request.facts.temp_root
-    if request.config.hermetic:
-        _only_what_starts(files, tree)
-    tree.hide(request.config.workspace, "content", _WORKSPACE, always=True)
-    if files.kind(temp_root) is Kind.DIRECTORY or (temp is not None and paths.at_or_under(temp, temp_root)):
-        tree.hide(temp_root, "content", _TEMP_ROOT)
-    for wall in request.walls:
-        there = files.kind(wall.path) is not None
-        # A cache that is not there yet may be made while the task runs, even by another task.
-        if there or (wall.closed and paths.under(wall.path, request.config.workspace)):
-            place = wall.path if there else _first_missing(wall.path, files)
-            tree.hide(place, "absent", Origin(reason=f"{wall.reason} is a wall"))
-    for wall in request.around:
-        if files.kind(wall.path) is Kind.DIRECTORY:
-            tree.hide(wall.path, "content", Origin(reason=f"{wall.reason} is a wall"))
-    for store in request.stores:
-        # A secret of the system is laid over: a cover of all of `/etc` would double the mounts of the plan.
-        how: Hide = "over" if store.path in request.facts.secrets else "blank"
-        tree.hide(store.path, how, Origin(reason=f"{store.reason} is closed unless a grant names it"))
-
-
-def _first_missing(path: str, files: Files) -> str:
-    above = [path, *paths.parents(path)]
-    return next(one for one in reversed(above) if files.kind(one) is None)
-
-
-def _only_what_starts(files: Files, tree: MarkTree) -> None:
-    """Have the root show what a process needs to start, and nothing else of the host's."""
-    tree.hide("/", "content", _HERMETIC, always=True)
-    for path in ("/dev", "/proc"):
-        tree.fresh(path, _OWN)
-    libraries = (paths.join("/", name) for name in files.entries("/") if name.startswith("lib"))
-    for path in (*_SYSTEM, *libraries):
-        if files.kind(path) in {Kind.DIRECTORY, Kind.LINK}:
-            tree.read(path, _STARTS)
 
 
 def _write(

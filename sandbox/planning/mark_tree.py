@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox.base import paths
-from sandbox.planning.granted_names import GrantedNames
-from sandbox.planning.layout import Layout
+from sandbox.planning.marks_to_operations import Layout
 from sandbox.planning.operations import (
     Make,
     Name,
@@ -16,6 +15,7 @@ from sandbox.planning.operations import (
     ReadOnlyRoot,
 )
 from sandbox.planning.path_marks import MarkedPath
+from sandbox.planning.served_and_staged_names import GrantedNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

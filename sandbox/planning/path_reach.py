@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.config import Reach
-from sandbox.planning.granted_names import GrantedNames
 from sandbox.planning.operations import (
     Absent,
     Bind,
@@ -23,6 +22,7 @@ from sandbox.planning.operations import (
     ReadOnlyRoot,
     Way,
 )
+from sandbox.planning.served_and_staged_names import GrantedNames
 from sandbox.request.protected_names import ProtectedNames
 
 if TYPE_CHECKING:

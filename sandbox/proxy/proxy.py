@@ -20,7 +20,7 @@ from sandbox.proxy.io.byte_relay import ByteRelay
 from sandbox.proxy.io.connection import Connection
 from sandbox.proxy.io.dialler import Dialler, Unreachable, host_addresses
 from sandbox.proxy.io.interfaces import own_addresses
-from sandbox.proxy.io.loopback_ports import LoopbackPorts
+from sandbox.proxy.io.loopback_relay import LoopbackPorts
 from sandbox.proxy.policy.host_rules import HostRules
 from sandbox.proxy.policy.policy import HostRefused
 from sandbox.proxy.policy.service_addresses import DNS_PORT, HTTP_PORT, LOOPBACK, LOOPBACKS, SOCKS_PORT

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from sandbox.base import paths
 from sandbox.base.host_facts import remembered
 from sandbox.contract.errors import RequestRefused
-from sandbox.request import credential_stores, misplaced_config, network_grants, walls, write_grant_shapes
+from sandbox.request import (
+    credential_stores,
+    network_and_socket_refusals,
+    walls,
+    workspace_place_refusals,
+    write_grant_shapes,
+)
 from sandbox.request.grant_refusals import unusable
 from sandbox.request.request import Implied, JudgedConfig, Request
 from sandbox.request.walls import Wall
@@ -89,7 +95,7 @@ def complete(
     """
     look = _look(bare.config.project, workspace, files=files, facts=bare.facts, projects=projects)
     now = _bare(bare.judged, look)
-    refused = (*misplaced_config.moved(now.config, look.root, files), *now.writes_now(files)[1])
+    refused = (*workspace_place_refusals.moved(now.config, look.root, files), *now.writes_now(files)[1])
     if refused:
         raise RequestRefused(refused)
     return _completed(now, look)
@@ -180,10 +186,10 @@ def _judged(config: ResolvedSandboxConfig, look: _Look) -> JudgedConfig:
     )
     writes, unwritable = write_grant_shapes.judge(context)
     refused = (
-        *misplaced_config.misplaced(config, look.root, look.facts, look.files),
+        *workspace_place_refusals.misplaced(config, look.root, look.facts, look.files),
         *_unreadable(config),
         *unwritable,
-        *network_grants.judge(config),
+        *network_and_socket_refusals.judge(config),
     )
     if refused:
         raise RequestRefused(refused)

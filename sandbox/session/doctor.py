@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import SandboxError
-from sandbox.linux.run import probes
-from sandbox.linux.run.probes import Probe
+from sandbox.linux.run import doctor_probes
+from sandbox.linux.run.doctor_probes import Probe
 from sandbox.machine.ask_facts import host_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract.results import Observer, RunResult
-    from sandbox.machine.missing_features import MissingFeatures
+    from sandbox.machine.learned_kernel_limits import MissingFeatures
 
 __all__ = ["HostReport", "Probe", "ask"]
 
@@ -60,10 +60,10 @@ def ask(trial: Callable[[], RunResult], machine: MissingFeatures) -> HostReport:
         cause, fix = "sandboxes run on Linux and macOS only", "run it on one of them"
         failed = Probe(name="platform", ok=False, found=platform.system(), cause=cause, fix=fix)
         return HostReport(available=False, reason=cause, cause=cause, fix=fix, observer="none", probes=(failed,))
-    found = _of_a_mac() if mac else probes.found()
+    found = _of_a_mac() if mac else doctor_probes.found()
     result, message, hint = _tried(trial)
     if machine.unfused:
-        found = [probes.unfused(machine.unfused) if probe.name == "/dev/fuse" else probe for probe in found]
+        found = [doctor_probes.unfused(machine.unfused) if probe.name == "/dev/fuse" else probe for probe in found]
     if result is not None:
         return _available(result, found, machine)
     return _unavailable(found if mac else _explained(found, masked=bool(machine.masked)), message, hint)
@@ -90,7 +90,7 @@ def _unavailable(found: list[Probe], message: str, hint: str) -> HostReport:
 
 
 def _of_a_mac() -> list[Probe]:
-    from sandbox.macos.probes import found
+    from sandbox.macos.doctor_probes import found
 
     return [Probe(name=o.name, ok=not o.cause, found=o.found, cause=o.cause, fix=o.fix) for o in found()]
 
@@ -98,11 +98,11 @@ def _of_a_mac() -> list[Probe]:
 def _explained(found: list[Probe], *, masked: bool) -> list[Probe]:
     """The probes of a Linux machine, with those that are made only once nothing ran."""
     if masked:
-        return [*found, probes.masked_proc()]
+        return [*found, doctor_probes.masked_proc()]
     kernel, bwrap = found[:2]
     if not ((kernel.ok or kernel.lesser) and bwrap.ok):
         return found
-    return [probes.tried() if probe.name == "user namespaces" else probe for probe in found]
+    return [doctor_probes.tried() if probe.name == "user namespaces" else probe for probe in found]
 
 
 def _tried(trial: Callable[[], RunResult]) -> tuple[RunResult | None, str, str]:

@@ -6,10 +6,10 @@ import errno
 import os
 
 from sandbox.contract.errors import Unavailable
-from sandbox.linux.inside.bubblewrap import bwrap_argv
+from sandbox.linux.inside.bubblewrap_namespaces import bwrap_argv
 from sandbox.linux.kernel import seccomp_filter
 from sandbox.linux.warden_messages import Base
-from sandbox.machine.find_tools import find_bwrap
+from sandbox.machine.required_programs import find_bwrap
 
 
 def argv() -> list[str]:

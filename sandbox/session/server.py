@@ -1,22 +1,19 @@
-"""EFFECT: a command that stays up while others use it: when it is ready, how it is stopped, and its result."""
+"""EFFECT: a command that stays up while others use it: how it is started, waited for and stopped, and its result."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import re
 import signal
-import socket
-import sys
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from sandbox.contract.errors import SandboxError
 from sandbox.contract.run_options import GRACE
 from sandbox.session.background_run import BackgroundRun
+from sandbox.session.server_readiness import POLL_SECONDS, NotReady, OutputLines, Ready, listens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,46 +22,8 @@ if TYPE_CHECKING:
     from sandbox.contract.results import RunResult
     from sandbox.contract.run_options import Running, RunOptions
 
-#: The seconds a server may take to be ready, where nobody says otherwise.
-READY_SECONDS = 60.0
-
-_POLL_SECONDS = 0.02
-# The most bytes of a line without an end that are searched.
-_LONGEST_LINE = 64 << 10
-# Colours in the middle of `http://localhost:5173` are not part of the text.
-_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_LISTENING = "0A"
 # Statuses of a command that ended by the signal it was stopped with.
 _STOPPED = frozenset(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
-
-
-class NotReady(SandboxError):
-    """A server that did not become ready; `result` is the result of its run, `None` while it still runs."""
-
-    def __init__(self, message: str, *, hint: str = "", result: RunResult | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.result = result
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
-    """The sign that a server is ready; without either, it is ready once its command runs.
-
-    Attributes:
-        output: a regular expression searched for in each line of either stream, colours left out.
-        port: a TCP port it listens on, on any address of its own network.
-        timeout: seconds from its start.
-    """
-
-    output: str = ""
-    port: int | None = None
-    timeout: float = READY_SECONDS
-
-    def __str__(self) -> str:
-        """The sign as a clause."""
-        if self.port is not None:
-            return f"it listens on port {self.port}"
-        return f"a line matches {self.output}" if self.output else "its command runs"
 
 
 class Server:
@@ -90,8 +49,8 @@ class Server:
         self._on_start = options.get("on_start")
         options = {
             **options,
-            "on_stdout": _Lines(self._said, options.get("on_stdout")),
-            "on_stderr": _Lines(self._said, options.get("on_stderr")),
+            "on_stdout": OutputLines(self._said, options.get("on_stdout")),
+            "on_stderr": OutputLines(self._said, options.get("on_stderr")),
             "on_start": self._started,
         }
         self._run = make(options)
@@ -142,7 +101,7 @@ class Server:
             self._look()
             with self._changed:
                 if not self._is_ready and self.running:
-                    self._changed.wait(min(left, _POLL_SECONDS if self._ready.port is not None else left))
+                    self._changed.wait(min(left, POLL_SECONDS if self._ready.port is not None else left))
 
     async def aready(self) -> None:
         """Wait until the server is ready, in an event loop."""
@@ -202,42 +161,3 @@ class Server:
     def _look(self) -> None:
         if self._ready.port is not None and self._pid and listens(self._pid, self._ready.port):
             self._is_ready = True
-
-
-class _Lines:
-    """A listener that passes chunks on as they are, and hands over every line once it is whole or has gone quiet."""
-
-    def __init__(self, take: Callable[[str], None], heard: Callable[[bytes], object] | None) -> None:
-        self._take = take
-        self._heard = heard
-        self._line = b""
-
-    def __call__(self, chunk: bytes) -> None:
-        if self._heard is not None:
-            self._heard(chunk)
-        *lines, rest = (self._line + chunk).split(b"\n")
-        # A prompt or a progress line may never end: the part that is there counts too.
-        for line in (*lines, rest):
-            self._take(_COLOURS.sub("", line.decode("utf-8", "replace")).rstrip("\r"))
-        self._line = rest[-_LONGEST_LINE:]
-
-
-def listens(pid: int, port: int) -> bool:
-    """Whether something listens on a TCP port in the network of a process; on macOS, where it is the host's, on it."""
-    if sys.platform == "darwin":
-        for address in ("127.0.0.1", "::1"):
-            with contextlib.suppress(OSError), socket.create_connection((address, port), _POLL_SECONDS):
-                return True
-        return False
-    for table in ("tcp", "tcp6"):
-        # A process that is gone has no ports: those of the host are not its own.
-        try:
-            with open(f"/proc/{pid}/net/{table}", encoding="ascii") as lines:
-                next(lines, None)
-                for line in lines:
-                    _, local, _, state, *_ = line.split()
-                    if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
-                        return True
-        except OSError:
-            continue
-    return False

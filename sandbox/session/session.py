@@ -16,13 +16,14 @@ from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.contract.errors import ASK, NotStarted, RequestRefused, SandboxError, Unavailable
 from sandbox.contract.run_options import Running, RunOptions, Signalled
 from sandbox.machine.ask_facts import Snapshot, host_facts
-from sandbox.machine.missing_features import MissingFeatures
+from sandbox.machine.learned_kernel_limits import MissingFeatures
 from sandbox.planning import linux_plan
-from sandbox.request import build, network_grants
+from sandbox.request import build, network_and_socket_refusals
 from sandbox.request.request import WorkspaceFacts
 from sandbox.request.task_outputs import Declared
 from sandbox.scratch import task_tmpdir
-from sandbox.session.server import Ready, Server
+from sandbox.session.server import Server
+from sandbox.session.server_readiness import Ready
 from sandbox.session.start_supervisor import START_SECONDS, start_supervisor
 from sandbox.session.wrap import Wrapped
 from sandbox.terminal import restore_modes
@@ -185,7 +186,7 @@ class Session:
         refused: list[Refusal] = []
         for task in tasks:
             if isinstance(task, ResolvedSandboxConfig):
-                refused += network_grants.judge(task)
+                refused += network_and_socket_refusals.judge(task)
                 configs[task] = None
             else:  # a request's config was judged when the request was built
                 configs[task.config] = None

@@ -101,7 +101,7 @@ STARTS: dict[str, tuple[Way, ...]] = {
         Way("typer, one command read", ("typer",), "import vxconf.__main__ as m; m.main(['schema', '--help'])"),
     ),
     "the validator of a task file": (
-        Way("generated code", (), "import vxconf.schema._validator"),
+        Way("generated code", (), "import vxconf.schema._generated_validator"),
         Way("fastjsonschema", ("fastjsonschema",), "import fastjsonschema"),
         Way("jsonschema", ("jsonschema",), "import jsonschema"),
     ),
@@ -150,7 +150,12 @@ CALLS: dict[str, tuple[Way, ...]] = {
         ),
     ),
     "the file against the schema": (
-        Way("generated code", (), "validate(data)", f"from vxconf.schema._validator import validate; {_PARSED}"),
+        Way(
+            "generated code",
+            (),
+            "validate(data)",
+            f"from vxconf.schema._generated_validator import validate; {_PARSED}",
+        ),
         Way(
             "jsonschema",
             ("jsonschema",),

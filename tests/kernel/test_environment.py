@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.base.environment import JAVA_FLAGS, MARKER, PROXIES
+from sandbox.base.task_environment_variables import JAVA_FLAGS, MARKER, PROXIES
 from tests.conftest import make_tree
 from tests.kernel.conftest import Workspace, shown
 

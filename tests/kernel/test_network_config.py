@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sandbox import Session
-from sandbox.base.environment import JAVA_FLAGS, PROXIES
+from sandbox.base.task_environment_variables import JAVA_FLAGS, PROXIES
 from sandbox.contract.config import Ignore
 from tests.conftest import REPOSITORY
 from tests.kernel.conftest import Workspace, shown

@@ -26,11 +26,11 @@ print(answers)
 
 _MOUNTED = """
 import os
-from sandbox.linux.inside import mount_plan as joiner
+from sandbox.linux.inside import carry_out_mounts
 
-joiner.rehearse()
+carry_out_mounts.rehearse()
 before = os.listdir("/proc/self/fd")
-joiner.rehearse()
+carry_out_mounts.rehearse()
 assert os.listdir("/proc/self/fd") == before
 with open("/proc/self/mountinfo") as mounts:
     # others on this machine mount as well, but not there

@@ -13,7 +13,7 @@ import pytest
 
 from sandbox import NotReady, Ready, Session
 from sandbox.contract.errors import SandboxError
-from sandbox.session.server import listens
+from sandbox.session.server_readiness import listens
 from tests.conftest import make_tree
 from tests.kernel.conftest import SHOP, Workspace, shown, violated
 

@@ -191,7 +191,7 @@ def test_each_violation_is_told_as_it_happens(traced: Workspace) -> None:
 
 
 def test_a_missing_strace_is_said(quick_shop: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sandbox.machine.find_tools._USUAL", ())
+    monkeypatch.setattr("sandbox.machine.required_programs._USUAL", ())
     bwrap = shutil.which("bwrap")
     monkeypatch.setattr("sandbox.linux.run.prepare.find_bwrap", lambda *_: bwrap)
     monkeypatch.setenv("PATH", str(quick_shop.base))

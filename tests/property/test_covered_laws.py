@@ -15,8 +15,8 @@ from tests.property.strategies import FACTS, HOME, WORKSPACE, trees
 from tests.support.memory_files import MemoryFiles
 from vxconf.document.parse import parse
 from vxconf.lint.grant_warnings import warnings_of_grants
-from vxconf.resolve.fill_defaults import fill_defaults
 from vxconf.resolve.judge_block import BlockSetting, JudgedBlock, judge_block
+from vxconf.resolve.task_model_from_data import fill_defaults
 
 if TYPE_CHECKING:
     from sandbox.planning.path_reach import Plan

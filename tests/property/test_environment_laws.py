@@ -5,7 +5,16 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.base.environment import JAVA, JAVA_FLAGS, MARKER, PASSED, PROXIES, RESERVED, TEMPORARY, task_environment
+from sandbox.base.task_environment_variables import (
+    JAVA,
+    JAVA_FLAGS,
+    MARKER,
+    PASSED,
+    PROXIES,
+    RESERVED,
+    TEMPORARY,
+    task_environment,
+)
 
 _NAMES = st.sampled_from([*sorted(RESERVED), JAVA, "PATH", "HOME", "MINE", "LC_ALL"])
 _VARIABLES = st.dictionaries(_NAMES, st.sampled_from(["", "/mine", "http://corp:8080", "*"]), max_size=8)

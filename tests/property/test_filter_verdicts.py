@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sandbox.linux.kernel.observed_syscalls import CALLS, OPEN_WRITE_FLAGS, WRITES
 from sandbox.linux.kernel.seccomp_filter import (
     CLONE_NAMESPACES,
     REFUSED,
@@ -28,7 +29,6 @@ from sandbox.linux.kernel.syscall_numbers import (
     X86_64,
     Architecture,
 )
-from sandbox.linux.kernel.syscall_table import CALLS, OPEN_WRITE_FLAGS, WRITES
 
 ALLOW, NOTIFY, ERRNO = 0x7FFF0000, 0x7FC00000, 0x50000
 EPERM, ENOSYS, EAFNOSUPPORT = ERRNO | 1, ERRNO | 38, ERRNO | 97

@@ -6,17 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandbox.base.host_patterns import Pattern, canonical_host, check_pattern, spelled
-from sandbox.contract.config import ResolvedSandboxConfig
+from sandbox.contract.config import Ignore, ResolvedSandboxConfig
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access
 from sandbox.judge.boundary import Boundary
+from sandbox.judge.ignore_lists import IgnoreLists
 from sandbox.judge.network_denials import NetworkDenials, never_suggested
 from sandbox.planning.path_reach import Plan
 from sandbox.proxy.policy import policy_from_config
 from sandbox.proxy.policy.host_rules import HostRules
 from sandbox.proxy.policy.policy import NOT_ALLOWED, Policy
 from vxconf.explain import explain_network
-from vxconf.resolve.resolve import Resolution
+from vxconf.resolve.resolve_block import Resolution
 from vxconf.resolve.task_model import Entry
 
 _NAMES = st.sampled_from(["a.test", "b.test", "api.a.test", "x.api.a.test", "xa.test", "10.0.0.1", "[fd00::1]"])
@@ -108,14 +109,19 @@ def test_a_port_is_the_hosts_or_the_tasks_own_and_never_a_denied_one(config: Res
         assert any(rules.refusal(host, port) == "" for host in policy_from_config.LOOPBACK)
 
 
+def _network_denials(*ignored: str) -> NetworkDenials:
+    plan = Plan(operations=(), workspace="/ws", project="/ws/p")
+    boundary = Boundary(plan=plan, project="/ws/p", workspace="/ws", home="/home/mel")
+    return NetworkDenials(boundary, IgnoreLists(Ignore(network=ignored), boundary))
+
+
 @settings(max_examples=80)
 @given(_configs(), st.lists(st.tuples(_NAMES, _PORTS), min_size=1, max_size=4))
 def test_the_suggested_entries_let_through_what_was_refused(
     config: ResolvedSandboxConfig, dials: list[tuple[str, int]]
 ) -> None:
     before = policy_from_config.policy(config, temp="")
-    plan = Plan(operations=(), workspace="/ws", project="/ws/p")
-    judge = NetworkDenials(Boundary(plan=plan, project="/ws/p", workspace="/ws", home="/home/mel"), ())
+    judge = _network_denials()
     curable = []
     for name, port in dials:
         host = canonical_host(name)
@@ -133,8 +139,7 @@ def test_the_suggested_entries_let_through_what_was_refused(
 @settings(max_examples=80)
 @given(st.text(max_size=40), st.text(max_size=10))
 def test_no_target_makes_the_judge_fail(host: str, port: str) -> None:
-    plan = Plan(operations=(), workspace="/ws", project="/ws/p")
-    judge = NetworkDenials(Boundary(plan=plan, project="/ws/p", workspace="/ws", home="/home/mel"), ("*.test:*",))
+    judge = _network_denials("*.test:*")
     target = f"{host}:{port}"
     never_suggested(target)
     violation = judge.take(_refused(target, NOT_ALLOWED))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandbox.linux.kernel import seccomp_notification
-from sandbox.linux.kernel.syscall_table import UnreadableArgument, parse_syscall_line
+from sandbox.linux.kernel.observed_syscalls import UnreadableArgument, parse_syscall_line
 
 U64 = st.integers(0, 2**64 - 1)
 U32 = st.integers(0, 2**32 - 1)

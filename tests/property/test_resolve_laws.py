@@ -13,8 +13,8 @@ from sandbox.wire.config_json import to_json
 from tests.property.strategies import HOME, WORKSPACE, any_names, trees
 from tests.support.memory_files import MemoryFiles
 from tests.support.task_data import as_data
-from vxconf.resolve.fill_defaults import fill_defaults
-from vxconf.resolve.resolve import Resolution, resolve
+from vxconf.resolve.resolve_block import Resolution, resolve
+from vxconf.resolve.task_model_from_data import fill_defaults
 
 if TYPE_CHECKING:
     import random

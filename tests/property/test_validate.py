@@ -16,7 +16,7 @@ from tests.support.configs import judge
 from vxconf.diagnostics.diagnostic import UnreadableFile
 from vxconf.document.parse import parse
 from vxconf.document.spans import locate
-from vxconf.schema import _validator, _validator_workspace, generate, schema_files
+from vxconf.schema import _generated_validator, _generated_workspace_validator, generate, schema_files
 from vxconf.validate.validate import validate
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ _documents = _like(schema_files.load("vx"))
 def _fast(module: Any, data: object) -> bool:
     try:
         module.validate(data)
-    except _validator.Invalid:
+    except _generated_validator.Invalid:
         return False
     return True
 
@@ -79,12 +79,12 @@ def _fast(module: Any, data: object) -> bool:
 @example(data={"name": "x\n"})
 @example(data={"tasks": {"a": {"exec": {"command": "x", "sandbox": {"allow": {"localBinding": [8080.0, True]}}}}}})
 def test_the_fast_validator_says_what_the_schema_says(data: object) -> None:
-    assert _fast(_validator, data) == Draft7Validator(schema_files.load("vx")).is_valid(data)
+    assert _fast(_generated_validator, data) == Draft7Validator(schema_files.load("vx")).is_valid(data)
 
 
 @given(data=st.dictionaries(st.sampled_from(["name", "projects", "cacheDir", "x"]), _loose, max_size=3) | _loose)
 def test_the_fast_validator_of_the_workspace_says_what_its_schema_says(data: object) -> None:
-    assert _fast(_validator_workspace, data) == Draft7Validator(schema_files.load("workspace")).is_valid(data)
+    assert _fast(_generated_workspace_validator, data) == Draft7Validator(schema_files.load("workspace")).is_valid(data)
 
 
 def _document(data: object) -> Document:

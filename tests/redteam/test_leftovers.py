@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.contract.errors import NotStarted
-from sandbox.machine.find_tools import find_bwrap
+from sandbox.machine.required_programs import find_bwrap
 from sandbox.planning.operations import Make, Origin
 from sandbox.scratch import grant_directories, task_tmpdir
 from tests.conftest import REPOSITORY, make_tree

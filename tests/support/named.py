@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from sandbox.linux.run.attempt import Attempt
 from sandbox.linux.warden_messages import Base, Failed, Spec
-from sandbox.machine.find_tools import find_bwrap
-from sandbox.planning.granted_names import GrantedNames
+from sandbox.machine.required_programs import find_bwrap
 from sandbox.planning.operations import Bind, Cover, Name, Names, Origin, ReadOnlyRoot, Way
+from sandbox.planning.served_and_staged_names import GrantedNames
 from sandbox.session.session import Session
 from sandbox.terminal.output_stream import OutputStream
 

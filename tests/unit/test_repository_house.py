@@ -22,9 +22,9 @@ MOST_ENTRIES = 16
 MOST_LINES_OF_A_FUNCTION = 60
 MOST_LINES_OF_A_FILE = 400
 #: The same part of a run, once for each platform.
-TWINS = {"attempt", "attempt_result", "probes", "proxy_handle", "proxy_process", "pty", "run"}
+TWINS = {"attempt", "attempt_result", "command_timeout", "doctor_probes", "proxy_handle", "proxy_process", "pty", "run"}
 #: A command, and the room it calls.
-COMMANDS = {"doctor", "resolve", "run"}
+COMMANDS = {"doctor", "run"}
 #: Words that stand for a thing nobody has named yet.
 PRONOUNS = {
     *(
@@ -49,7 +49,7 @@ PRONOUNS = {
 
 
 def _generated(path: Path) -> bool:
-    return path.name.startswith("_validator")
+    return path.name.startswith("_generated_")
 
 
 @cache

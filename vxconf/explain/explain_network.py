@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandbox.base import known_sockets, paths
-from sandbox.base.environment import HTTP_PORT, SOCKS_PORT
 from sandbox.base.host_patterns import PatternRefused, canonical_host, check_pattern, is_address
+from sandbox.base.task_environment_variables import HTTP_PORT, SOCKS_PORT
 from sandbox.proxy.policy import policy_from_config
 from sandbox.proxy.policy.host_rules import USUAL_PORTS
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_patterns import Pattern
     from sandbox.contract.config import ResolvedSandboxConfig
-    from vxconf.resolve.resolve import Resolution
+    from vxconf.resolve.resolve_block import Resolution
     from vxconf.resolve.task_model import Entry
 
 JSON = dict[str, Any]

@@ -18,7 +18,7 @@ from sandbox.request import build
 from sandbox.request.request import WorkspaceFacts
 from sandbox.request.task_outputs import Declared, find
 from vxconf.diagnostics.diagnostic import Diagnostic, dotted, in_order
-from vxconf.resolve.resolve import Resolution, resolve
+from vxconf.resolve.resolve_block import Resolution, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sandbox.contract.errors import SandboxError
 from sandbox.contract.results import RunRefusal, RunResult, refusals_of
-from sandbox.session.server import READY_SECONDS, NotReady, Ready
+from sandbox.session.server_readiness import READY_SECONDS, NotReady, Ready
 from vxconf.run import unsandboxed
 from vxconf.workspace.project import Refused
 

@@ -12,7 +12,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from sandbox.base.environment import TEMPORARY, task_environment
+from sandbox.base.task_environment_variables import TEMPORARY, task_environment
 from sandbox.contract.results import RunRefusal, RunResult
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def files() -> dict[str, Callable[[], str]]:
     """Each generated file by its path from the top of the repository, with the function that makes its text."""
     return {
-        "vxconf/schema/_validator.py": lambda: validator_code("vx"),
-        "vxconf/schema/_validator_workspace.py": lambda: validator_code("workspace"),
+        "vxconf/schema/_generated_validator.py": lambda: validator_code("vx"),
+        "vxconf/schema/_generated_workspace_validator.py": lambda: validator_code("workspace"),
         "docs/schema.md": schema_page,
         "docs/diagnostics.md": diagnostics_page,
     }
@@ -75,7 +75,7 @@ def validator_code(name: schema_files.Name) -> str:
     invalid = (
         '\n\nclass Invalid(Exception):\n    """The document is refused; why is found out elsewhere."""\n'
         if name == "vx"
-        else "\nfrom vxconf.schema._validator import Invalid\n"
+        else "\nfrom vxconf.schema._generated_validator import Invalid\n"
     )
     imports = "import re\n" if "re.compile(" in code else ""
     head = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from vxconf.diagnostics.diagnostic import in_order
 from vxconf.document.parse import deep_path, too_deep
-from vxconf.schema import _validator, _validator_workspace
+from vxconf.schema import _generated_validator, _generated_workspace_validator
 from vxconf.validate.rules import RULES
 from vxconf.validate.rules.well_typed_view import file_view
 
@@ -28,7 +28,7 @@ def validate(
 ) -> tuple[Diagnostic, ...]:
     """Every mistake of a task file, in file order; empty for a valid one."""
     findings: list[Finding] = []
-    if not _passes(_validator.validate, document.data):
+    if not _passes(_generated_validator.validate, document.data):
         deep = _too_deep(document)
         if deep is not None:
             return (deep,)
@@ -41,7 +41,7 @@ def validate(
 
 def validate_workspace(document: Document) -> tuple[Diagnostic, ...]:
     """Every mistake of a `.vx/workspace.toml`, in file order; empty for a valid one."""
-    if _passes(_validator_workspace.validate, document.data):
+    if _passes(_generated_workspace_validator.validate, document.data):
         return ()
     deep = _too_deep(document)
     if deep is not None:
@@ -52,7 +52,7 @@ def validate_workspace(document: Document) -> tuple[Diagnostic, ...]:
 def _passes(check: Callable[[object], object], data: object) -> bool:
     try:
         check(data)
-    except _validator.Invalid:
+    except _generated_validator.Invalid:
         return False
     return True
 
@@ -79,5 +79,7 @@ def _failing_tasks(data: Any) -> Any:
     tasks = data.get("tasks") if isinstance(data, dict) else None
     if not isinstance(tasks, dict):
         return data
-    failing = {key: task for key, task in tasks.items() if not _passes(_validator.validate, {"tasks": {key: task}})}
+    failing = {
+        key: task for key, task in tasks.items() if not _passes(_generated_validator.validate, {"tasks": {key: task}})
+    }
     return data | {"tasks": failing}

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity, UnreadableFile, dotted
 from vxconf.document.parse import format_of, parse
 from vxconf.document.read_file import ReadError, TooLarge, read_file
-from vxconf.resolve.fill_defaults import fill_defaults
 from vxconf.resolve.task_model import FileModel
+from vxconf.resolve.task_model_from_data import fill_defaults
 from vxconf.validate.validate import validate
 from vxconf.workspace.root import CONFIG_NAMES
 

@@ -1,7 +1,6 @@
-"""The graph of a workspace's tasks: which tasks run before a task, and which of them its cache key folds.
+"""The graph of a workspace's tasks: which tasks run before a task.
 
-`dependsOn` and `cache.inputs.tasks` are the edges. A group has no cache key, and a key folds what the group names. A
-task without a cache has no key either: a key stops there and folds neither that task nor what it depends on.
+`dependsOn` and `cache.inputs.tasks` are the edges.
 """
 
 from __future__ import annotations
@@ -9,8 +8,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sandbox.request.task_outputs import Declared, anchored
-from vxconf.resolve.judge_block import UpstreamTasks
 from vxconf.workspace.find_projects import TooManyDirectories
 from vxconf.workspace.manifests import manifest_dependencies, python_name
 from vxconf.workspace.references import Unknown
@@ -29,33 +26,12 @@ class TaskGraph:
         self._workspace = workspace
         self._direct: dict[str, tuple[Project, ...]] = {}
 
-    def upstream_of(self, task: Task) -> UpstreamTasks:
-        """The outputs of the tasks before a task, and the projects its cache key answers for."""
-        return UpstreamTasks(
-            keyed=self.keyed_projects(task),
-            made=tuple((other.project.directory, other.output_files) for other in self.keyed_tasks(task)),
-            declared=Declared(
-                own=anchored(task.project.directory, task.output_files),
-                upstream=tuple(
-                    (one.id, anchored(one.project.directory, one.output_files)) for one in self.makers_before(task)
-                ),
-            ),
-        )
-
-    def keyed_tasks(self, task: Task) -> tuple[Task, ...]:
-        """The tasks with a cache whose keys the key of a task includes, nearest first; none for one without a cache."""
-        if task.model is None or task.model.cache is None:
-            return ()
-        # a task that runs without a cache ends the search; a group only leads on to others
-        keyed = self._before(task, through=lambda model: model.exec is None or model.cache is not None)
-        return tuple(other for other in keyed if other.model is not None and other.model.exec is not None)
-
     def makers_before(self, task: Task) -> tuple[Task, ...]:
         """The tasks that run before a task and have output patterns, nearest first, whatever lies between."""
-        before = self._before(task, through=lambda _: True)
+        before = self.before(task, through=lambda _: True)
         return tuple(other for other in before if other.model is not None and other.model.cache is not None)
 
-    def _before(self, task: Task, *, through: Callable[[TaskModel], bool]) -> Iterator[Task]:
+    def before(self, task: Task, *, through: Callable[[TaskModel], bool]) -> Iterator[Task]:
         """The tasks that run before a task, each once, nearest first; the search ends at a model `through` refuses."""
         seen = {task.id}
         todo = list(self.references(task))
@@ -68,16 +44,6 @@ class TaskGraph:
                 continue
             yield other
             todo += self.references(other)
-
-    def keyed_projects(self, task: Task) -> frozenset[str] | None:
-        """The directories of the projects a task's cache key answers for; `None` for a task without a cache key.
-
-        A server has no key either: it runs on after the key was made.
-        """
-        model = task.model
-        if model is None or model.cache is None or (model.exec is not None and model.exec.persistent is not None):
-            return None
-        return frozenset(other.project.directory for other in self.keyed_tasks(task))
 
     def references(self, task: Task) -> Iterator[Task]:
         """The tasks a task refers to, in file order.

@@ -135,7 +135,9 @@ class Workspace:
 
     def upstream_of(self, task: Task) -> UpstreamTasks:
         """The outputs of the tasks before a task, and the projects its cache key answers for."""
-        return self.graph.upstream_of(task)
+        from vxconf.workspace.keyed_tasks import upstream_of
+
+        return upstream_of(self.graph, task)
 
     @cached_property
     def problems(self) -> tuple[Diagnostic, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox.contract.results import Hint
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,5 +24,5 @@ def credentials(found: Iterable[str]) -> list[Hint]:
     named = list(dict.fromkeys(found))
     if not named:
         return []
-    note = f"{grant_spelling.listed(named)} holds credentials, so no grant is suggested:"
+    note = f"{path_as_entry.listed(named)} holds credentials, so no grant is suggested:"
     return [Hint(line=f"{note} pass what the task needs in a variable, by exec.env.passThrough", class_="credential")]

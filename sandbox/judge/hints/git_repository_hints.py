@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sandbox.base import paths
 from sandbox.contract.config import Reach
 from sandbox.contract.results import Hint
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 
 if TYPE_CHECKING:
     from sandbox.judge.boundary import Boundary
@@ -24,9 +24,9 @@ def repository(boundary: Boundary, after: Aftermath) -> list[Hint]:
     found = next((path for path in above if after.exists(path)), None)
     if found is None or boundary.plan.reach(found) is not Reach.HIDDEN:
         return []
-    what = f"git finds no repository, since {grant_spelling.shown(found)} is hidden from the task"
+    what = f"git finds no repository, since {path_as_entry.shown(found)} is hidden from the task"
     if paths.under(found, boundary.workspace) and boundary.directory(found):
-        grant = grant_spelling.quoted(grant_spelling.entry(found, boundary))
+        grant = path_as_entry.quoted(path_as_entry.entry(found, boundary))
         return [Hint(line=f"{what}: allow.read = [{grant}] opens it", class_="grant")]
     line = f"{what} on purpose: its data lies outside the workspace, where no cache key answers for it"
     return [Hint(line=line, class_="tool-fault")]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.contract.results import Hint
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,22 +38,22 @@ def not_installed(counted: Iterable[Denied], walled: Iterable[Denied], boundary:
     ]
     if not found:
         return []
-    names = grant_spelling.listed(dict.fromkeys(package.name for package in found))
+    names = path_as_entry.listed(dict.fromkeys(package.name for package in found))
     said = f"not importable, since the cache key of the task does not answer for it: {names}"
     return [Hint(line=f"{said}; {_unkeyed(found[0], boundary)}", class_="grant")]
 
 
 def _unkeyed(package: Withheld, boundary: Boundary) -> str:
-    where = grant_spelling.shown(package.target)
-    name, link = grant_spelling.shown(package.name), grant_spelling.shown(package.link)
+    where = path_as_entry.shown(package.target)
+    name, link = path_as_entry.shown(package.name), path_as_entry.shown(package.link)
     note = f"{where} is linked as {name} by {link}, and the cache key"
     note += " of the task answers for no task of it: "
     if package.owner:
-        note += f"add a task of {grant_spelling.shown(package.owner)} that has a cache to dependsOn, or give "
+        note += f"add a task of {path_as_entry.shown(package.owner)} that has a cache to dependsOn, or give "
     else:
         note += "give "
-    note += f"allow.read = [{grant_spelling.quoted(grant_spelling.entry(package.dir, boundary, directory=True))}]"
+    note += f"allow.read = [{path_as_entry.quoted(path_as_entry.entry(package.dir, boundary, directory=True))}]"
     if paths.under(package.dir, boundary.workspace):
-        taken = grant_spelling.from_root(package.dir, boundary).removesuffix("/**")
-        note += f" and cache.inputs.workspaceFiles = [{grant_spelling.quoted(taken + '/**')}]"
+        taken = path_as_entry.from_root(package.dir, boundary).removesuffix("/**")
+        note += f" and cache.inputs.workspaceFiles = [{path_as_entry.quoted(taken + '/**')}]"
     return note

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from sandbox.contract.results import Hint
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 
 if TYPE_CHECKING:
     from sandbox.judge.boundary import Boundary
@@ -31,5 +31,5 @@ def unreachable(boundary: Boundary, after: Aftermath) -> list[Hint]:
             f' allow.network = ["localhost:{port}"] lets it reach the host\'s',
             class_="grant",
         )
-        for port in wanted[: grant_spelling.NAMED]
+        for port in wanted[: path_as_entry.NAMED]
     ]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from sandbox.base import paths
 from sandbox.contract.config import Reach
 from sandbox.contract.results import Hint
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 from sandbox.judge.hints.upstream_output_hints import not_made
+from sandbox.judge.which_denials_count import never_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,7 @@ def said_missing(seen: AttemptDenials, boundary: Boundary, after: Aftermath) -> 
     for word in _missing_words(after):
         for base in dict.fromkeys((after.cwd, boundary.project)):
             path = boundary.canonical(paths.normal(word if word.startswith("/") else f"{base}/{word}"))
-            if path in told or boundary.unjudged(path):
+            if path in told or never_counts(path, boundary):
                 continue
             task = boundary.declared.maker(path)
             if task is not None and not after.exists(path):
@@ -45,10 +46,10 @@ def said_missing(seen: AttemptDenials, boundary: Boundary, after: Aftermath) -> 
                 continue
             if not after.exists(path) or any(paths.at_or_under(place, path) for place in (base, boundary.workspace)):
                 continue
-            what = f"the command called {grant_spelling.shown(word)} missing: it exists and is hidden from the task"
+            what = f"the command called {path_as_entry.shown(word)} missing: it exists and is hidden from the task"
             if boundary.store(path) is not None:
                 return [Hint(line=f"{what}, for it holds credentials", class_="credential")]
-            return [Hint(line=f"{what}; {grant_spelling.readable(path, boundary)} opens it", class_="grant")]
+            return [Hint(line=f"{what}; {path_as_entry.readable(path, boundary)} opens it", class_="grant")]
     return []
 
 

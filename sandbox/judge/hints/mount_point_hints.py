@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from sandbox.contract.results import Hint
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,11 +21,11 @@ def removed(found: Sequence[str], boundary: Boundary) -> list[Hint]:
     """Notes on granted directories the task tried to remove or rename, which are mounts and stay."""
     notes = []
     for path in dict.fromkeys(found):
-        name, whole = grant_spelling.entry(path, boundary), grant_spelling.entry(path, boundary, directory=True)
-        line = f"the granted directory {grant_spelling.quoted(whole)} is mounted: what is in it can be removed, as by"
-        line += f" rm -rf {grant_spelling.shown(name)}/*, and it stays"
+        name, whole = path_as_entry.entry(path, boundary), path_as_entry.entry(path, boundary, directory=True)
+        line = f"the granted directory {path_as_entry.quoted(whole)} is mounted: what is in it can be removed, as by"
+        line += f" rm -rf {path_as_entry.shown(name)}/*, and it stays"
         if boundary.served:
-            line += f"; allow.write = [{grant_spelling.quoted(name)}] grants the name, which may go and be made again"
+            line += f"; allow.write = [{path_as_entry.quoted(name)}] grants the name, which may go and be made again"
         notes.append(Hint(line=line, class_="grant"))
     return notes
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sandbox.base import paths
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Hint
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 from sandbox.judge.hints.credential_hints import credentials
 from sandbox.judge.remedy_class import classify, nameable, writable
 
@@ -26,10 +26,10 @@ def hidden(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
     plain = sorted((path for path in found if path not in kept), key=boundary.directory)
     notes = []
     if plain:
-        remedy = next((path for path in plain if grant_spelling.writable_down(path)), None)
-        note = f"outside the project, the task looked for {grant_spelling.listed(plain)}"
+        remedy = next((path for path in plain if path_as_entry.writable_down(path)), None)
+        note = f"outside the project, the task looked for {path_as_entry.listed(plain)}"
         if remedy is not None:
-            note += f": {grant_spelling.readable(remedy, boundary)} opens {grant_spelling.shown(remedy)}"
+            note += f": {path_as_entry.readable(remedy, boundary)} opens {path_as_entry.shown(remedy)}"
         notes.append(Hint(line=note, class_="grant"))
     return [*notes, *credentials(kept)]
 
@@ -44,12 +44,12 @@ def refused(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
             by_class[told][access.path] = writable(access, boundary)
     notes = []
     if writes := by_class["grant"]:
-        note = f"outside the project, writing to {grant_spelling.listed(writes)} was refused"
-        first = next((path for path in writes if grant_spelling.writable_down(path)), None)
+        note = f"outside the project, writing to {path_as_entry.listed(writes)} was refused"
+        first = next((path for path in writes if path_as_entry.writable_down(path)), None)
         note += "" if first is None else _opening(first, writes[first], boundary)
         notes.append(Hint(line=note, class_="grant"))
     if shared := by_class["use-tmpdir"]:
-        note = f"writing to {grant_spelling.listed(shared)} was refused: the task has a temporary directory of its own,"
+        note = f"writing to {path_as_entry.listed(shared)} was refused: the task has a temporary directory of its own,"
         notes.append(Hint(line=f"{note} so have it write to $TMPDIR", class_="use-tmpdir"))
     return [*notes, *credentials(by_class["credential"])]
 
@@ -59,16 +59,16 @@ def _opening(path: str, directory: str, boundary: Boundary) -> str:
     repository = next((above for above in (path, *paths.parents(path)) if paths.name(above) == ".git"), None)
     if repository is not None and paths.under(path, repository):
         # git locks and renames all over its directory, so no single name in it is of use.
-        grant = grant_spelling.quoted(grant_spelling.entry(repository, boundary, directory=True))
+        grant = path_as_entry.quoted(path_as_entry.entry(repository, boundary, directory=True))
         return f": allow.write = [{grant}] opens the repository's data, which git changes as a whole"
     # A directory the task makes itself cannot be a mount.
     itself = directory == path and nameable(path, boundary)
     if not itself and not boundary.refuses_writing(directory):
-        grant = grant_spelling.quoted(grant_spelling.entry(directory, boundary, directory=True))
-        return f": allow.write = [{grant}] opens {grant_spelling.shown(directory)} and everything in it"
+        grant = path_as_entry.quoted(path_as_entry.entry(directory, boundary, directory=True))
+        return f": allow.write = [{grant}] opens {path_as_entry.shown(directory)} and everything in it"
     if nameable(path, boundary):
-        entry = grant_spelling.quoted(grant_spelling.entry(path, boundary))
-        return f": allow.write = [{entry}] opens {grant_spelling.shown(path)}"
+        entry = path_as_entry.quoted(path_as_entry.entry(path, boundary))
+        return f": allow.write = [{entry}] opens {path_as_entry.shown(path)}"
     return ""
 
 
@@ -81,8 +81,8 @@ def interpreter(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
     )
     return [
         Hint(
-            line=f"{grant_spelling.shown(path)} is hidden, since the task is hermetic and sees nothing below home:"
-            f" allow.read = [{grant_spelling.quoted(_installation(path, boundary))}] opens it with what belongs to it",
+            line=f"{path_as_entry.shown(path)} is hidden, since the task is hermetic and sees nothing below home:"
+            f" allow.read = [{path_as_entry.quoted(_installation(path, boundary))}] opens it with what belongs to it",
             class_="grant",
         )
         for path in list(programs)[:1]
@@ -102,4 +102,4 @@ def _installation(path: str, boundary: Boundary) -> str:
     prefix = paths.parent(paths.parent(path))
     shared = (boundary.home, paths.join(boundary.home, ".local"))
     whole = paths.name(paths.parent(path)) == "bin" and prefix not in shared
-    return grant_spelling.entry(prefix if whole else path, boundary, directory=whole)
+    return path_as_entry.entry(prefix if whole else path, boundary, directory=whole)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import globs, paths
 from sandbox.contract.results import Hint
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 from sandbox.judge.remedy_class import classify, makes_anew
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ def made_anew(counted: Iterable[Denied], boundary: Boundary) -> list[Hint]:
         if kind != "write" or classify(access, kind, boundary) != "ignore":
             continue
         grant = paths.join(globs.escape(paths.parent(access.path)), makes_anew(access, boundary) or "")
-        spelled = grant_spelling.quoted(grant_spelling.pattern(grant, boundary))
-        line = f"{grant_spelling.shown(access.path)} has another name in each run: ignore.write = [{spelled}]"
+        spelled = path_as_entry.quoted(path_as_entry.pattern(grant, boundary))
+        line = f"{path_as_entry.shown(access.path)} has another name in each run: ignore.write = [{spelled}]"
         line += " if the task does without it, else have it made in $TMPDIR"
         notes.setdefault(grant, Hint(line=line, class_="ignore"))
     return list(notes.values())

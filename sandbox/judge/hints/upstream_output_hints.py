@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox.contract.results import Hint
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 from sandbox.judge.remedy_class import classify
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def made_upstream(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
         if kind == "read":
             note = not_made(access.path, task)
         else:
-            what = f"{grant_spelling.shown(access.path)} is an output of {grant_spelling.shown(task)}"
+            what = f"{path_as_entry.shown(access.path)} is an output of {path_as_entry.shown(task)}"
             note = Hint(line=f"{what}: run that task, which alone writes it", class_="run-upstream")
         notes.setdefault(task, note)
     return list(notes.values())
@@ -33,5 +33,5 @@ def made_upstream(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
 
 def not_made(path: str, task: str) -> Hint:
     """A note on a file that another task makes, and has not made."""
-    line = f"{grant_spelling.shown(path)} is an output of {grant_spelling.shown(task)}, which has not made it: run it"
+    line = f"{path_as_entry.shown(path)} is an output of {path_as_entry.shown(task)}, which has not made it: run it"
     return Hint(line=line, class_="run-upstream")

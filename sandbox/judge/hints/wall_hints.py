@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.contract.results import Hint
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,8 +22,8 @@ def walls(walled: Iterable[Denied], boundary: Boundary, after: Aftermath) -> lis
     said = "not a git repository" in after.printed
     return [
         Hint(
-            line=f"{grant_spelling.shown(path)} is walled off ({reason}):"
-            f" allow.read = [{grant_spelling.quoted(grant_spelling.entry(path, boundary))}] opens it",
+            line=f"{path_as_entry.shown(path)} is walled off ({reason}):"
+            f" allow.read = [{path_as_entry.quoted(path_as_entry.entry(path, boundary))}] opens it",
             class_="grant",
         )
         for path, reason in met.items()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.contract.results import Hint
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 from sandbox.planning.operations import Bind, Cover, Name, Names
 
 if TYPE_CHECKING:
@@ -22,6 +22,6 @@ def unreadable(cwd: str, boundary: Boundary) -> list[Hint]:
         granted = isinstance(o, (Bind, Name, Names)) and o.origin.field
         if granted and (paths.at_or_under(cwd, o.path) or paths.at_or_under(o.path, cwd)):
             return []
-    here = grant_spelling.quoted(grant_spelling.entry(cwd, boundary))
-    line = f"no grant lets the task read its own directory {grant_spelling.shown(cwd)}: allow.read = [{here}]"
+    here = path_as_entry.quoted(path_as_entry.entry(cwd, boundary))
+    line = f"no grant lets the task read its own directory {path_as_entry.shown(cwd)}: allow.read = [{here}]"
     return [Hint(line=line, class_="grant")]

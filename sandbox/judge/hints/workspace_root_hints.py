@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox.contract.results import Hint
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 from sandbox.judge.remedy_class import meant
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def misrooted(found: Iterable[Denied], boundary: Boundary) -> list[Hint]:
         there = meant(access.path, boundary) if kind == "write" else None
         if there is None or boundary.declared.maker(access.path) is not None:
             continue
-        line = f"{grant_spelling.shown(access.path)} lies at the workspace root, and the task may write"
-        line += f" {grant_spelling.quoted(grant_spelling.entry(there, boundary))} of its project: have it written there"
+        line = f"{path_as_entry.shown(access.path)} lies at the workspace root, and the task may write"
+        line += f" {path_as_entry.quoted(path_as_entry.entry(there, boundary))} of its project: have it written there"
         return [Hint(line=line, class_="tool-fault")]
     return []

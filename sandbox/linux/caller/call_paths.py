@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.linux.caller.path_walk import walk
-from sandbox.linux.kernel import sockaddr, syscall_table
+from sandbox.linux.kernel import observed_syscalls, sockaddr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +93,12 @@ def in_memory(pid: int, requests: list[tuple[int, int]]) -> list[bytes]:
 
 
 def named(
-    architecture: Architecture, pid: int, call: syscall_table.Call, registers: tuple[int, ...], *, every: bool = False
+    architecture: Architecture,
+    pid: int,
+    call: observed_syscalls.Call,
+    registers: tuple[int, ...],
+    *,
+    every: bool = False,
 ) -> Iterator[NamedPath]:
     """Each path of a call that names one.
 
@@ -108,36 +113,36 @@ def named(
         Gone, PermissionError: see `unread`.
     """
     texts, how = _arguments(pid, call, registers)
-    flags = syscall_table.flags_of(call, registers, how)
+    flags = observed_syscalls.flags_of(call, registers, how)
     for argument, text in zip(call.paths, texts, strict=True):
         rooted = how is not None and bool(how[2] & _RESOLVE_IN_ROOT)
         start = _start(pid, call, argument, registers, text, rooted=rooted)
         if start is None:
             continue
         base, root, spelled = start
-        follows = syscall_table.follows(architecture, call, argument, flags)
+        follows = observed_syscalls.follows(architecture, call, argument, flags)
         path = walk(pid, text, base=base, follows=follows, root=root)
         exists = os.path.lexists(path)
-        opens = call.name in syscall_table.OPENS
-        intent = syscall_table.open_intent(flags, exists=exists) if opens else argument.intent
-        yield NamedPath(text, spelled, path, intent, follows, opens and bool(flags & syscall_table.O_CREAT))
+        opens = call.name in observed_syscalls.OPENS
+        intent = observed_syscalls.open_intent(flags, exists=exists) if opens else argument.intent
+        yield NamedPath(text, spelled, path, intent, follows, opens and bool(flags & observed_syscalls.O_CREAT))
         if len(call.paths) > 1 and not exists and not every:
             return  # a rename or a link of nothing changes nothing
 
 
 def _arguments(
-    pid: int, call: syscall_table.Call, registers: tuple[int, ...]
+    pid: int, call: observed_syscalls.Call, registers: tuple[int, ...]
 ) -> tuple[list[str], tuple[int, int, int] | None]:
     """The texts of a call's paths, and its `struct open_how`, `None` where it has none that can be read."""
     wanted = [(registers[argument.path], _PATH_MAX) for argument in call.paths]
     if call.how >= 0:
-        wanted.append((registers[call.how], syscall_table.OPEN_HOW_SIZE))
+        wanted.append((registers[call.how], observed_syscalls.OPEN_HOW_SIZE))
     memory = in_memory(pid, wanted)
     how = None
     if call.how >= 0:
         try:
-            how = syscall_table.open_how(memory.pop())
-        except syscall_table.UnreadableArgument:
+            how = observed_syscalls.open_how(memory.pop())
+        except observed_syscalls.UnreadableArgument:
             how = None
     raw = memory if call.size < 0 else [_socket_path(found, registers[call.size]) for found in memory]
     return [os.fsdecode(found.split(b"\0", 1)[0]) for found in raw], how
@@ -145,8 +150,8 @@ def _arguments(
 
 def _start(
     pid: int,
-    call: syscall_table.Call,
-    argument: syscall_table.PathArgument,
+    call: observed_syscalls.Call,
+    argument: observed_syscalls.PathArgument,
     registers: tuple[int, ...],
     text: str,
     *,
@@ -157,7 +162,7 @@ def _start(
         return "/", "/", text
     if not (text or call.empty or call.null):
         return None
-    base = _base(pid, syscall_table.descriptor(argument, registers))
+    base = _base(pid, observed_syscalls.descriptor(argument, registers))
     if not base.startswith("/"):  # no such descriptor, or one that names no file
         return None
     return base, base if rooted else "/", os.path.join(base, text.lstrip("/")) if text else base
@@ -174,7 +179,7 @@ def _socket_path(raw: bytes, size: int) -> bytes:
 
 def _base(pid: int, descriptor: int) -> str:
     """The directory a relative path starts from, as the caller sees it."""
-    name = "cwd" if descriptor == syscall_table.AT_FDCWD else f"fd/{descriptor}"
+    name = "cwd" if descriptor == observed_syscalls.AT_FDCWD else f"fd/{descriptor}"
     try:
         return os.readlink(f"/proc/{pid}/{name}").removesuffix(" (deleted)")
     except OSError as error:

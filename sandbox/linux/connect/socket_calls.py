@@ -28,7 +28,7 @@ from sandbox.linux.connect.inflight_calls import InflightCalls
 from sandbox.linux.connect.reported_connections import ReportedConnections
 from sandbox.linux.connect.send_call import WaitingCall
 from sandbox.linux.kernel import kernel_calls, seccomp_notification, sockaddr
-from sandbox.linux.kernel.syscall_table import signed
+from sandbox.linux.kernel.observed_syscalls import signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

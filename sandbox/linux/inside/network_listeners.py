@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sandbox.contract.errors import NotStarted
 from sandbox.linux.kernel import kernel_calls
 from sandbox.proxy.io import interfaces
-from sandbox.proxy.io.published_ports import refuse_reserved
+from sandbox.proxy.io.server_ports_on_host import refuse_reserved
 from sandbox.proxy.policy.host_rules import HostRules
 from sandbox.proxy.policy.service_addresses import DNS_PORT, HTTP_PORT, LOOPBACK, LOOPBACK6, SOCKS_PORT
 from sandbox.proxy.policy.stand_in_addresses import FIRST4, FIRST6

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Literal
 
 from sandbox.linux.kernel import bpf
+from sandbox.linux.kernel.observed_syscalls import BIND, CALLS, OPEN_WRITE_FLAGS, OPENS, WRITES
 from sandbox.linux.kernel.syscall_numbers import X32_BIT, Architecture
-from sandbox.linux.kernel.syscall_table import BIND, CALLS, OPEN_WRITE_FLAGS, OPENS, WRITES
 
 Notify = Literal["none", "writes", "all"]
 UnixSockets = Literal["refused", "mediated", "free"]

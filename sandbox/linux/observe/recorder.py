@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access
 from sandbox.linux.caller import call_paths
-from sandbox.linux.kernel import syscall_table
+from sandbox.linux.kernel import observed_syscalls
 from sandbox.request.protected_names import ProtectedNames
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sandbox.linux.kernel.seccomp_notification import Notification
     from sandbox.linux.kernel.syscall_numbers import Architecture
-    from sandbox.linux.observe.held_calls import HeldDirectories
+    from sandbox.linux.observe.held_directory_calls import HeldDirectories
 
 #: The most distinct calls recorded of one run; a task that makes more has a partial trace.
 DISTINCT_LIMIT = 100_000
@@ -82,7 +82,7 @@ class Recorder:
 
     def notified(self, notification: Notification) -> int:
         """Record a call that waits at the listener; the errno to refuse it with, 0 to let it go on."""
-        call = syscall_table.by_number(self.architecture, notification.number)
+        call = observed_syscalls.by_number(self.architecture, notification.number)
         if call is None or notification.pid == 0:
             self.missed(f"a notified call could not be attributed (number {notification.number})")
             return 0
@@ -101,7 +101,7 @@ class Recorder:
         except Exception as error:  # noqa: BLE001  a caller that cannot be read may name anything
             self.missed(f"a call could not be read ({error})")
             watched = bool(self._executed) or self._held is not None
-            return errors.EROFS if watched and syscall_table.may_write(call, notification.args) else 0
+            return errors.EROFS if watched and observed_syscalls.may_write(call, notification.args) else 0
         return answer
 
     def _notified_path(self, pid: int, call: str, named: call_paths.NamedPath, *, brings: bool) -> int:
@@ -213,8 +213,8 @@ class Recorder:
         for _ in range(_TRIES):
             text = call_paths.read(f"/proc/{thread}/syscall", 512).decode("ascii", "replace")
             try:
-                standing = syscall_table.parse_syscall_line(text)
-            except syscall_table.UnreadableArgument as error:
+                standing = observed_syscalls.parse_syscall_line(text)
+            except observed_syscalls.UnreadableArgument as error:
                 raise call_paths.Gone from error
             if standing is not None:
                 break
@@ -224,7 +224,7 @@ class Recorder:
         else:
             raise PermissionError("the caller never stands still")
         number, registers = standing
-        call = syscall_table.by_number(self.architecture, number)
+        call = observed_syscalls.by_number(self.architecture, number)
         if call is None:
             return f"syscall {number}", []
         # the first name of a rename may be staged: the host then has nothing of that name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import SandboxError
 from sandbox.contract.results import Protections
-from sandbox.run import exit_status
+from sandbox.run import exit_status, pass_or_fail
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Observer, RunResult, Strength, Trace, Violation
@@ -56,7 +56,7 @@ def attempt_result(
     observer, finished = report.started.observer, report.finished
     status, signalled = _own(finished)
     trace, why = _seen(report, observer)
-    end = exit_status.CommandEnd(
+    end = pass_or_fail.CommandEnd(
         status=status,
         signal=signalled,
         timed_out=bool(finished and finished.timed_out),
@@ -76,14 +76,14 @@ def attempt_result(
         stdout=report.stdout,
         stderr=report.stderr,
     )
-    return exit_status.settled(end, judge, violations, after)
+    return pass_or_fail.settled(end, judge, violations, after)
 
 
 def _not_started(report: Report) -> RunResult:
     failed = report.failed
     if failed is None:
-        return exit_status.not_started(SandboxError("the sandbox's warden died before the command started"))
-    return exit_status.not_started(SandboxError(failed.reason, hint=failed.hint))
+        return pass_or_fail.not_started(SandboxError("the sandbox's warden died before the command started"))
+    return pass_or_fail.not_started(SandboxError(failed.reason, hint=failed.hint))
 
 
 def _seen(report: Report, observer: Observer) -> tuple[Trace, str]:

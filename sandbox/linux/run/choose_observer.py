@@ -6,10 +6,10 @@ import os
 from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import NotStarted, Unavailable
-from sandbox.machine.find_tools import find_strace
+from sandbox.machine.required_programs import find_strace
 
 if TYPE_CHECKING:
-    from sandbox.machine.missing_features import MissingFeatures
+    from sandbox.machine.learned_kernel_limits import MissingFeatures
 
 OBSERVERS = ("auto", "mask", "notify", "strace", "none")
 

@@ -10,14 +10,14 @@ from sandbox.contract.errors import NotStarted
 from sandbox.linux.run import choose_observer
 from sandbox.linux.warden_messages import Base
 from sandbox.machine.ask_facts import HostFiles, Snapshot
-from sandbox.machine.find_tools import check_bwrap, find_bwrap
+from sandbox.machine.required_programs import check_bwrap, find_bwrap
 from sandbox.planning import linux_plan
 from sandbox.scratch import grant_directories, quarantine, staging_area
 
 if TYPE_CHECKING:
     import contextlib
 
-    from sandbox.machine.missing_features import MissingFeatures
+    from sandbox.machine.learned_kernel_limits import MissingFeatures
     from sandbox.planning.path_reach import Plan
     from sandbox.request.request import Request
 

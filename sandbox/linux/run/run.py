@@ -19,10 +19,10 @@ from sandbox.linux.run.attempt_result import attempt_result
 from sandbox.linux.run.prepare import WITHOUT_ANSWERS, find_programs, prepare
 from sandbox.linux.warden_messages import Base, Screen, Spec
 from sandbox.machine.ask_facts import HostFiles
-from sandbox.machine.missing_features import masked
-from sandbox.planning.granted_names import GrantedNames
+from sandbox.machine.learned_kernel_limits import masked
+from sandbox.planning.served_and_staged_names import GrantedNames
 from sandbox.run import facts_for_judge
-from sandbox.run.command_run import CommandRun
+from sandbox.run.start_and_signal_command import CommandRun
 from sandbox.scratch import grant_directories, quarantine, staging_area
 from sandbox.terminal import terminal_modes
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sandbox.contract.run_options import RunOptions
     from sandbox.linux.run.prepare import Prepared, Programs, Staging
     from sandbox.linux.warden_messages import Failed
-    from sandbox.machine.missing_features import MissingFeatures
+    from sandbox.machine.learned_kernel_limits import MissingFeatures
     from sandbox.request.request import Request
 
 

@@ -10,7 +10,7 @@ import os
 import re
 from typing import NamedTuple
 
-from sandbox.linux.kernel import syscall_table
+from sandbox.linux.kernel import observed_syscalls
 
 # error texts hold neither quotes nor parentheses, and a path may hold both
 _RESULT = re.compile(
@@ -43,15 +43,15 @@ _REGISTER = 20  # the digits of the longest number a register holds
 _BITS = {
     "O_WRONLY": 0o1,
     "O_RDWR": 0o2,
-    "O_CREAT": syscall_table.O_CREAT,
-    "O_EXCL": syscall_table.O_EXCL,
-    "O_TRUNC": syscall_table.O_TRUNC,
-    "O_PATH": syscall_table.O_PATH,
-    "O_TMPFILE": syscall_table.O_TMPFILE_BIT,
-    "AT_SYMLINK_NOFOLLOW": syscall_table.AT_SYMLINK_NOFOLLOW,
-    "AT_SYMLINK_FOLLOW": syscall_table.AT_SYMLINK_FOLLOW,
-    "AT_EMPTY_PATH": syscall_table.AT_EMPTY_PATH,
-    "IN_DONT_FOLLOW": syscall_table.IN_DONT_FOLLOW,
+    "O_CREAT": observed_syscalls.O_CREAT,
+    "O_EXCL": observed_syscalls.O_EXCL,
+    "O_TRUNC": observed_syscalls.O_TRUNC,
+    "O_PATH": observed_syscalls.O_PATH,
+    "O_TMPFILE": observed_syscalls.O_TMPFILE_BIT,
+    "AT_SYMLINK_NOFOLLOW": observed_syscalls.AT_SYMLINK_NOFOLLOW,
+    "AT_SYMLINK_FOLLOW": observed_syscalls.AT_SYMLINK_FOLLOW,
+    "AT_EMPTY_PATH": observed_syscalls.AT_EMPTY_PATH,
+    "IN_DONT_FOLLOW": observed_syscalls.IN_DONT_FOLLOW,
     "RESOLVE_IN_ROOT": 0x10,
 }
 
@@ -76,7 +76,7 @@ class TracedDescriptor(NamedTuple):
     """A descriptor among the arguments.
 
     Attributes:
-        number: `syscall_table.AT_FDCWD` for the working directory.
+        number: `observed_syscalls.AT_FDCWD` for the working directory.
         path: the noted file, absolute, empty without a note.
         other: whether the note is of something without a path.
     """
@@ -169,7 +169,7 @@ def descriptor(argument: bytes) -> TracedDescriptor | None:
     found = _DESCRIPTOR.fullmatch(argument)
     if found is None or len(found.group(1)) > 11:  # noqa: PLR2004  the digits of an int
         return None
-    number = syscall_table.AT_FDCWD if found.group(1) == b"AT_FDCWD" else int(found.group(1))
+    number = observed_syscalls.AT_FDCWD if found.group(1) == b"AT_FDCWD" else int(found.group(1))
     note = found.group(2)
     if note is None:
         return TracedDescriptor(number, "", other=False)
@@ -179,7 +179,7 @@ def descriptor(argument: bytes) -> TracedDescriptor | None:
     return TracedDescriptor(number, os.fsdecode(path), other=False)
 
 
-def flags(argument: bytes, architecture: syscall_table.Architecture) -> int:
+def flags(argument: bytes, architecture: observed_syscalls.Architecture) -> int:
     """The bits of those flags that matter to what a call means."""
     bits, nofollow = _bits(argument)
     return (bits | architecture.nofollow) & 0xFFFFFFFF if nofollow else bits & 0xFFFFFFFF

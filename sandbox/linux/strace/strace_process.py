@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, NoReturn
 from sandbox.contract.intents import Intent
 from sandbox.linux.caller import path_walk
 from sandbox.linux.kernel import bpf, kernel_calls, seccomp_filter
+from sandbox.linux.kernel.observed_syscalls import WRITES
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
-from sandbox.linux.kernel.syscall_table import WRITES
 from sandbox.linux.strace.trace_calls import NEW
 from sandbox.linux.strace.trace_parser import WATCHED, TraceParser
 from sandbox.linux.warden_messages import LOST

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sandbox.contract.intents import WRITE_INTENTS, Intent
 from sandbox.contract.results import Access
-from sandbox.linux.kernel import syscall_table
+from sandbox.linux.kernel import observed_syscalls
 from sandbox.linux.strace import line_grammar
 from sandbox.linux.strace.trace_addresses import DatagramSockets, connection
 
@@ -29,7 +29,7 @@ CONNECTS = ("connect", "sendto", "sendmsg", "sendmmsg")
 LINKS = frozenset({"symlink", "symlinkat", "link", "linkat", "rename", "renameat", "renameat2"})
 
 #: Calls whose success may be worth telling.
-TELLING = syscall_table.WRITES | syscall_table.OPENS
+TELLING = observed_syscalls.WRITES | observed_syscalls.OPENS
 
 _WRITES = re.compile(rb"O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE)")
 _RESOLVE_IN_ROOT = 0x10
@@ -40,7 +40,7 @@ _UNKNOWN = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(?:cwd|root
 # the number of arguments of each call that are read
 _WANTED = {
     call.name: 1 + max(call.flags, call.how, *(a.path for a in call.paths), *(a.dirfd for a in call.paths))
-    for call in syscall_table.CALLS.values()
+    for call in observed_syscalls.CALLS.values()
 }
 _LINKS = ("readlink", "readlinkat")
 _DELETED = (b"(deleted)", b"(deleted)>")
@@ -86,7 +86,7 @@ class TracedCalls:
 
     def __init__(
         self,
-        architecture: syscall_table.Architecture,
+        architecture: observed_syscalls.Architecture,
         places: TracedFiles,
         miss: Callable[[str], object],
         *,
@@ -122,12 +122,12 @@ class TracedCalls:
     def succeeded(
         self, pid: int, process: TracedProcess, name: str, body: bytes, result: line_grammar.CallResult
     ) -> Iterator[Access]:
-        call = syscall_table.CALLS[name]
-        opens = name in syscall_table.OPENS
+        call = observed_syscalls.CALLS[name]
+        opens = name in observed_syscalls.OPENS
         if opens and result.value is not None and result.value >= 0 and not result.noted:
             for named in self._named(pid, process, call, body):
                 process.opened(result.value, self._walk(pid, named))
-        if name in syscall_table.WRITES or (opens and _WRITES.search(body)):
+        if name in observed_syscalls.WRITES or (opens and _WRITES.search(body)):
             if opens and not self._changes(name, result):
                 return
             for named in self._named(pid, process, call, body):
@@ -157,7 +157,7 @@ class TracedCalls:
                     errno=errno,
                 )
             return
-        call = syscall_table.CALLS.get(name)
+        call = observed_syscalls.CALLS.get(name)
         if call is None or errno == "EBADF" or (errno == "EINVAL" and name in _LINKS):
             return  # no name was looked up, or the name is no link
         repeated = (f"{process.directory.path}\0{name}\0{errno}", body)
@@ -185,7 +185,7 @@ class TracedCalls:
         return known and named.root == "/" and path == os.path.normpath(os.path.join(named.base, named.asked))
 
     def _named(
-        self, pid: int, process: TracedProcess, call: syscall_table.Call, body: bytes, errno: str = ""
+        self, pid: int, process: TracedProcess, call: observed_syscalls.Call, body: bytes, errno: str = ""
     ) -> Iterator[_Named]:
         """Each path that a call names and whose place is known."""
         given = line_grammar.arguments(body, _WANTED[call.name])
@@ -199,7 +199,7 @@ class TracedCalls:
         else:
             rooted = False
         bits = (
-            syscall_table.O_CREAT | syscall_table.O_TRUNC | 1
+            observed_syscalls.O_CREAT | observed_syscalls.O_TRUNC | 1
             if call.name == "creat"
             else line_grammar.flags(said, self._architecture)
         )
@@ -218,14 +218,14 @@ class TracedCalls:
                 base = self._base(pid, process, given, argument)
                 if not base:
                     continue
-            follows = syscall_table.follows(self._architecture, call, argument, bits)
+            follows = observed_syscalls.follows(self._architecture, call, argument, bits)
             named = _Named(asked, process.directory.path, base, base if rooted else "/", follows, argument.intent)
-            if call.name in syscall_table.OPENS:
+            if call.name in observed_syscalls.OPENS:
                 exists = self._places.exists(self._walk(pid, named))
-                named = named._replace(intent=syscall_table.open_intent(bits, exists=exists))
+                named = named._replace(intent=observed_syscalls.open_intent(bits, exists=exists))
             yield named
 
-    def _asked(self, call: syscall_table.Call, argument: bytes, errno: str) -> tuple[str | None, bool]:
+    def _asked(self, call: observed_syscalls.Call, argument: bytes, errno: str) -> tuple[str | None, bool]:
         said = line_grammar.string(argument)
         if said is not None:
             return os.fsdecode(said[0]), not said[1]
@@ -236,7 +236,9 @@ class TracedCalls:
             self._miss(f"a path in the trace could not be read ({call.name})")
         return None, True
 
-    def _base(self, pid: int, process: TracedProcess, given: list[bytes], argument: syscall_table.PathArgument) -> str:
+    def _base(
+        self, pid: int, process: TracedProcess, given: list[bytes], argument: observed_syscalls.PathArgument
+    ) -> str:
         """The directory a relative path starts from, empty for a descriptor that names none."""
         if argument.dirfd < 0:
             return process.directory.path
@@ -245,10 +247,10 @@ class TracedCalls:
             self._miss("a call in the trace names no descriptor")
             return ""
         if place.path:
-            if place.number == syscall_table.AT_FDCWD:
+            if place.number == observed_syscalls.AT_FDCWD:
                 process.directory.path = place.path
             return place.path
-        if place.number == syscall_table.AT_FDCWD:
+        if place.number == observed_syscalls.AT_FDCWD:
             if self._noted:
                 self._miss(f"a directory could not be placed (the working directory of process {pid})")
             return process.directory.path

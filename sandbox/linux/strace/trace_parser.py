@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sandbox.linux.kernel import syscall_table
+from sandbox.linux.kernel import observed_syscalls
 from sandbox.linux.strace import line_grammar
 from sandbox.linux.strace.trace_calls import CONNECTS, LINKS, REPEATED, TELLING, TracedCalls
 from sandbox.linux.strace.traced_processes import MAKES, TracedProcesses
@@ -55,7 +55,7 @@ _PLACED = re.compile(rb'^(?:AT_FDCWD</[^>]*>, "(?!/proc/|/dev/|//)|"/(?!proc/|de
 # calls whose one path begins the line: the second path of a rename may be relative
 _PLACED_BY_FIRST = frozenset(
     name
-    for name, call in syscall_table.CALLS.items()
+    for name, call in observed_syscalls.CALLS.items()
     if len(call.paths) == 1 and (call.paths[0].path == 0 or call.paths[0].dirfd == 0)
 )
 _SHOWN = 120
@@ -66,7 +66,7 @@ _ENDED = frozenset(b"+++ exited with %d +++" % code for code in range(256))
 
 #: The calls strace is asked to write down; strace leaves out those that this machine lacks.
 WATCHED = (
-    *sorted(syscall_table.CALLS),
+    *sorted(observed_syscalls.CALLS),
     *CONNECTS,
     "socket",
     "fchdir",
@@ -97,7 +97,7 @@ class TraceParser:
 
     def __init__(
         self,
-        architecture: syscall_table.Architecture,
+        architecture: observed_syscalls.Architecture,
         places: TracedFiles,
         *,
         cwd: str,

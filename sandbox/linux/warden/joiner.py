@@ -12,7 +12,7 @@ import traceback
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from sandbox.contract.errors import NotStarted
-from sandbox.linux.inside import mount_plan, network_listeners, pid1, pty, resource_limits
+from sandbox.linux.inside import carry_out_mounts, enter_namespaces, network_listeners, pid1, pty, resource_limits
 from sandbox.linux.kernel import kernel_calls, seccomp_filter
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 from sandbox.linux.warden import rehearsal
@@ -58,7 +58,7 @@ def main(link: socket.socket, *, proc: bool) -> NoReturn:
         inside = _become_first(link, proc=proc)
         if _is_idle(link):
             decode(rehearsal.spec())
-        mount_plan.rehearse(idle=functools.partial(_is_idle, link))
+        carry_out_mounts.rehearse(idle=functools.partial(_is_idle, link))
         word, fds, _, _ = socket.recv_fds(link, WORD, _DESCRIPTORS)
         if not word:
             os._exit(0)
@@ -71,7 +71,7 @@ def main(link: socket.socket, *, proc: bool) -> NoReturn:
                 [*inside.listeners, *network_listeners.literal(spec.network), *network_listeners.reached(spec.network)],
             )
             _build(spec, link, inside, stdio=fds[1:], limits=limits)
-    except mount_plan.Vanished as error:
+    except carry_out_mounts.Vanished as error:
         _tell(link, b"vanished " + f"{error.filename}: {error.strerror}".encode("utf-8", "surrogateescape"))
     except _NoFuse as error:
         _tell(link, b"no-fuse " + str(error).encode())
@@ -116,19 +116,19 @@ def _become_first(link: socket.socket, *, proc: bool) -> _Inside:
     number = link.recv(WORD)
     if not number:
         os._exit(0)
-    inner, device = mount_plan.enter(int(number), fuse=True)
+    inner, device = enter_namespaces.enter(int(number), fuse=True)
     mask = device
     if isinstance(device, int):
         try:
             # not in process 1: FUSE numbers callers as the mounting process's pid namespace does (fs/fuse/inode.c)
-            mask = mount_plan.mask_mount(device)
+            mask = carry_out_mounts.mask_mount(device)
         except OSError as error:
             mask = error
     waiting = network_listeners.usual()
     # every step that needs no task is taken before there is one, the fork included
     first = os.fork()
     if first:
-        mount_plan.send(link, b"first %d" % first)
+        _send(link, b"first %d" % first)
         os._exit(0)
     unmounted: OSError | None = None
     try:
@@ -144,6 +144,11 @@ def _tell(link: socket.socket, word: bytes) -> None:
         link.send(word)
 
 
+def _send(link: socket.socket, word: bytes, *fds: int) -> None:
+    """Send one word to the warden, with descriptors."""
+    socket.send_fds(link, [word], list(fds))
+
+
 def _read_all(fd: int) -> bytes:
     with open(fd, "rb") as file:
         return file.read()
@@ -152,7 +157,7 @@ def _read_all(fd: int) -> bytes:
 def _send_listeners(link: socket.socket, waiting: list[socket.socket]) -> None:
     """Send the warden the proxy's listeners, and keep none: the command's process is a fork of this one."""
     for start in range(0, len(waiting), DESCRIPTORS):
-        mount_plan.send(link, b"listeners", *(one.fileno() for one in waiting[start : start + DESCRIPTORS]))
+        _send(link, b"listeners", *(one.fileno() for one in waiting[start : start + DESCRIPTORS]))
     for one in waiting:
         one.close()
 
@@ -179,7 +184,7 @@ def _hand_over(link: socket.socket, device: int, mask: int | OSError) -> int:
     """Have the warden answer for the mask; the mount's descriptor."""
     if isinstance(mask, OSError):
         raise _NoFuse(mask) from mask
-    mount_plan.send(link, b"mask %d %d" % (os.getuid(), os.getgid()), device)
+    _send(link, b"mask %d %d" % (os.getuid(), os.getgid()), device)
     # the warden's must be the last descriptor: with another one open, requests of a dead warden's mask wait for ever
     os.close(device)
     return mask
@@ -208,7 +213,9 @@ def _build(
         stops = strace_process.traced()
     # this copy is made while `/proc` can still be written to
     proc = kernel_calls.clone_tree(kernel_calls.AT_FDCWD, "/proc") if spec.nested else None
-    mount_plan.mount_plan(spec.operations, lambda: mount_plan.plain_cover(spec.operations) if shown is None else shown)
+    carry_out_mounts.mount_plan(
+        spec.operations, lambda: carry_out_mounts.plain_cover(spec.operations) if shown is None else shown
+    )
     network_listeners.resolve(resolver)
     if spec.screen is not None:
         stdio = pty.make(spec.screen, stdio[0])

@@ -19,7 +19,7 @@ from sandbox.linux.warden import rehearsal
 from sandbox.linux.warden.spare import Spare, prepare
 from sandbox.linux.warden.warden import Warden, send
 from sandbox.linux.warden_messages import Failed, Spec, decode, receive_body
-from sandbox.proxy.io.published_ports import publish
+from sandbox.proxy.io.server_ports_on_host import publish
 
 if TYPE_CHECKING:
     from sandbox.linux.warden_messages import Base

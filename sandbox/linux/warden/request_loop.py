@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from sandbox.linux.connect.stand_in_ports import StandInPorts
     from sandbox.linux.observe.recorder import Recorder
-    from sandbox.planning.granted_names import GrantedNames
     from sandbox.planning.operations import Operation
+    from sandbox.planning.served_and_staged_names import GrantedNames
     from sandbox.request.protected_names import ProtectedNames
 
 # the largest WRITE that the mask announces, its header, and the least that the kernel asks for (FUSE_MIN_READ_BUFFER)

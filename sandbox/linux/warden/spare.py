@@ -10,13 +10,13 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox.linux.inside import bubblewrap
+from sandbox.linux.inside import bubblewrap_namespaces
 from sandbox.linux.warden import joiner as joining
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sandbox.linux.inside.bubblewrap import Bubblewrap
+    from sandbox.linux.inside.bubblewrap_namespaces import Bubblewrap
     from sandbox.linux.warden_messages import Base
 
 _SETTLE_SECONDS = 30.0
@@ -100,7 +100,7 @@ def prepare(base: Base, close: Callable[[], object]) -> Spare:
     # this is opened before bubblewrap copies the host's mounts, so that no change in between is missed
     mounts = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
     link, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    starting = bubblewrap.start(base)
+    starting = bubblewrap_namespaces.start(base)
     # bubblewrap starts meanwhile: a fork takes a third of the time that it takes
     joiner = os.fork()
     if joiner == 0:

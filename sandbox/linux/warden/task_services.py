@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sandbox.contract.results import Access
     from sandbox.linux.kernel.wake import Wake
-    from sandbox.linux.observe.held_calls import HeldDirectories
+    from sandbox.linux.observe.held_directory_calls import HeldDirectories
     from sandbox.linux.strace.strace_process import Tracer
     from sandbox.linux.warden_messages import Spec
 
@@ -144,6 +144,6 @@ class TaskServices:
 def _held_directories(spec: Spec) -> HeldDirectories | None:
     if spec.held is None or spec.observer == "none":
         return None
-    from sandbox.linux.observe.held_calls import HeldDirectories
+    from sandbox.linux.observe.held_directory_calls import HeldDirectories
 
     return HeldDirectories(spec.held)

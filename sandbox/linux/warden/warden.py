@@ -20,6 +20,7 @@ from sandbox.contract.errors import ASK
 from sandbox.linux.caller.caller_memory import Caller
 from sandbox.linux.inside import pid1, resource_usage
 from sandbox.linux.inside.resource_usage import ResourceUsage
+from sandbox.linux.warden.command_timeout import CommandTimeout
 from sandbox.linux.warden.spare import received
 from sandbox.linux.warden.task_processes import NotStartedYet, TaskProcesses
 from sandbox.linux.warden.task_services import TaskServices
@@ -79,7 +80,8 @@ class Warden:
         self._tell_begun = begun
         inside = prepared.bubblewrap.inside
         self._services = TaskServices(spec, inside, wake, published=published, datagrams=datagrams)
-        self._processes = TaskProcesses(prepared.first, timeout=spec.timeout, grace=spec.grace)
+        self._timeout = CommandTimeout(spec.timeout, spec.grace)
+        self._processes = TaskProcesses(prepared.first, on_kill=self._timeout.killed)
         self._decoder = Decoder()
         self._link_open = True
         self._armed = False
@@ -105,8 +107,8 @@ class Warden:
         self._finish()
 
     def _turn(self) -> None:
-        if not self._services.wait(self._processes.seconds_left()) and self._processes.overdue:
-            self._unless_not_started(self._processes.expire)
+        if not self._services.wait(self._timeout.seconds_left()) and self._timeout.overdue:
+            self._unless_not_started(lambda: self._timeout.expire(self._processes))
         self._tell_accesses()
 
     def _tell_accesses(self) -> None:
@@ -220,7 +222,7 @@ class Warden:
             self._processes.ended = True
         elif kind == b"gone" and (usage := ResourceUsage.unpacked(rest)) is not None:
             self._gone(usage)
-        elif kind == b"failed" and not self._processes.began:
+        elif kind == b"failed" and not self._timeout.began:
             self._fail(rest.decode("utf-8", "surrogateescape"))
 
     def _start(self, command: int) -> None:
@@ -232,7 +234,7 @@ class Warden:
             hint = getattr(error, "hint", "")
             self._fail(str(error), kind="failed" if hint else "vanished", hint=hint)
             return
-        self._processes.begin()
+        self._timeout.begin()
         send(self._control, Started(pid=command, observer=self._observer))
         with contextlib.suppress(OSError):  # killed already: its end will be told
             self._link.send(b"run")
@@ -276,7 +278,7 @@ class Warden:
 
     def _finish(self) -> None:
         usage = self._usage
-        if self._failure is None and not self._processes.began:
+        if self._failure is None and not self._timeout.began:
             self._fail("process 1 of the sandbox ended before the command started")
         if self._failure is not None or usage is None:
             self._processes.end_first()
@@ -294,10 +296,10 @@ class Warden:
         return Finished(
             status=self._outcome[0] if self._outcome else killed,
             exec_errno=self._outcome[1] if self._outcome else 0,
-            timed_out=self._processes.timed_out,
+            timed_out=self._timeout.timed_out,
             cpu_ms=usage.cpu_ms_since(self._mark),
             peak_rss_bytes=usage.peak_bytes_since(self._mark),
-            duration_ms=(time.monotonic() - self._processes.began) * 1000,
+            duration_ms=(time.monotonic() - self._timeout.began) * 1000,
             incomplete=self._services.recorder.incomplete,
             leftovers=leftovers,
         )

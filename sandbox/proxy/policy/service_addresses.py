@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.base.environment import HTTP_PORT, SOCKS_PORT
+from sandbox.base.task_environment_variables import HTTP_PORT, SOCKS_PORT
 
 __all__ = ["DNS_PORT", "HTTP_PORT", "LOOPBACK", "LOOPBACK6", "LOOPBACKS", "SOCKS_PORT"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sandbox.contract.results import RunRefusal, RunResult
 from vxconf.cli.console import NOT_RUN, UsageError, err, is_coloured, out
 from vxconf.cli.find_task import find_task, task_diagnostics_text
-from vxconf.cli.signals import SignalForwarder
+from vxconf.cli.forward_signals import SignalForwarder
 from vxconf.run.report import block_refusal, engine_refusal, report_text, result_as_dict
 from vxconf.workspace.project import Refused
 

@@ -13,7 +13,7 @@ from sandbox.contract.results import RunResult
 from sandbox.session.session import Session
 from vxconf.cli.console import FOUND, NOT_RUN, OK, UsageError, err, is_coloured, out
 from vxconf.cli.find_task import task_diagnostics_text, task_in, workspace_here
-from vxconf.cli.signals import SignalForwarder
+from vxconf.cli.forward_signals import SignalForwarder
 from vxconf.diagnostics.render import printable
 from vxconf.nearest_names import near_names
 from vxconf.run.report import block_refusal, report_text, result_as_dict

@@ -72,7 +72,7 @@ def reserved_variable(file: FileView) -> Iterator[Finding]:
         names += [(False, *one) for one in task.strings("exec", "env", "passThrough")]
         if not names:
             continue
-        from sandbox.base.environment import RESERVED
+        from sandbox.base.task_environment_variables import RESERVED
 
         for at_key, path, name in names:
             if name in RESERVED:

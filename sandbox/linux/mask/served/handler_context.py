@@ -16,7 +16,7 @@ from sandbox.linux.mask.served.staged_names import StagedNames
 if TYPE_CHECKING:
     from sandbox.linux.kernel.fuse_protocol import FuseRequest
     from sandbox.linux.mask.served.inodes import Inode
-    from sandbox.planning.granted_names import GrantedNames
+    from sandbox.planning.served_and_staged_names import GrantedNames
     from sandbox.request.protected_names import ProtectedNames
 
 _OUT_HEADER = struct.Struct("<IiQ")

@@ -9,29 +9,24 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import time
 from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.linux.kernel import kernel_calls
 from sandbox.linux.mask.served import inodes
 from sandbox.linux.mask.served.inodes import FIRST, InodeTable, LastSeenAt
+from sandbox.linux.mask.served.ways_to_matches import WaysToMatches
 from sandbox.request.protected_names import ProtectedNames, carries, named_below
 
 if TYPE_CHECKING:
     from sandbox.linux.mask.mask_tree import MaskTree
     from sandbox.linux.mask.served.staged_names import StagedNames
-    from sandbox.planning.granted_names import GrantedNames
+    from sandbox.planning.served_and_staged_names import GrantedNames
 
-#: The most entries of the host looked at for one answer; a larger directory counts as leading to a match.
-SEARCH_LIMIT = 20_000
-_REMEMBER_SECONDS = 1.0
 _KEPT_BACK = 256
 _NODES = 65536
 
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
 
 #: Inode, name and kind, as `fuse_protocol.dirents` takes them.
 Entry = tuple[int, str, int]
@@ -99,10 +94,7 @@ class NameLookup:
         }
         self._kept = {node: fd for node, path in self._fixed.items() if (fd := self._opened(path)) >= 0}
         self._scratch: list[int] = []
-        self._shown: set[tuple[int, int]] = set()
-        self._made: dict[tuple[int, int], tuple[int, str]] = {}
-        self._hosts: set[tuple[int, int]] = set()
-        self._hidden_until: dict[str, float] = {}
+        self.ways = WaysToMatches(granted, self.table)
 
     def mixed(self, node: int) -> str:
         """The path of a mixed directory, empty for any other node."""
@@ -150,7 +142,7 @@ class NameLookup:
             return Spot(SpotKind.HOST, self.host(node), name, path, node)
         if self.staging.holds(mixed, name):
             return Spot(SpotKind.STAGED, self.staging.area(mixed, make=False), name, path, node)
-        if self.granted.leads(path) and self._is_shown(host := self.host(node), name, path):
+        if self.granted.leads(path) and self.ways.shown(host := self.host(node), name, path):
             return Spot(SpotKind.WAY, host, name, path, node)
         return Spot(SpotKind.NOTHING, -1, name, path, node)
 
@@ -189,74 +181,11 @@ class NameLookup:
             return spot._replace(kind=SpotKind.STAGED, fd=self.staging.area(directory, make=True))
         return None
 
-    def _is_shown(self, host: int, name: str, path: str) -> bool:
-        try:
-            found = os.stat(name, dir_fd=host, follow_symlinks=False)
-        except OSError:
-            return False
-        if not stat.S_ISDIR(found.st_mode):
-            return False
-        key = (found.st_dev, found.st_ino)
-        if key in self._shown:
-            return True
-        now = time.monotonic()
-        if self._hidden_until.get(path, 0.0) > now:
-            return False
-        if self._leads_to_match(host, name, path):
-            self._shown.add(key)
-            return True
-        self._hidden_until[path] = now + _REMEMBER_SECONDS
-        return False
-
-    def _leads_to_match(self, host: int, name: str, path: str) -> bool:
-        looked, todo = 0, [path]
-        while todo:
-            here = todo.pop()
-            try:
-                fd = kernel_calls.open_beneath(host, name + here[len(path) :], _LIST)
-            except OSError:
-                continue
-            try:
-                with os.scandir(fd) as entries:
-                    for entry in entries:
-                        looked += 1
-                        below = f"{here}/{entry.name}"
-                        if looked > SEARCH_LIMIT or self.granted.granted(below):
-                            return True
-                        if entry.is_dir(follow_symlinks=False) and self.granted.leads(below):
-                            todo.append(below)
-            finally:
-                os.close(fd)
-        return False
-
     def make_way(self, spot: Spot, mode: int) -> Spot:
-        """Make a directory on the host that may lead to matches; without a granted name in it, it does not stay."""
+        """Make a directory on the host that may lead to matches."""
         host = self.host(spot.parent)
-        try:
-            os.mkdir(spot.name, mode, dir_fd=host)
-            made = True
-        except FileExistsError:
-            made = False  # a hidden directory: its other names stay hidden
-        found = os.stat(spot.name, dir_fd=host, follow_symlinks=False)
-        if not stat.S_ISDIR(found.st_mode):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-        key = (found.st_dev, found.st_ino)
-        self._shown.add(key)
-        if made:
-            self._forget_made(key)  # a directory that is gone had the same inode number
-            self._hosts.discard(key)
-            self._made[key] = (self.table.admit(os.open(".", _DIRECTORY, dir_fd=host)), spot.name)
-        elif key not in self._made:
-            self._hosts.add(key)
+        self.ways.make(host, spot.name, mode)
         return spot._replace(kind=SpotKind.WAY, fd=host)
-
-    def made_by_task(self, key: tuple[int, int, str]) -> bool:
-        """Whether the task made a way."""
-        return key[:2] in self._made
-
-    def _forget_made(self, key: tuple[int, int]) -> None:
-        if key in self._made:
-            os.close(self._made.pop(key)[0])
 
     def remove_way(self, spot: Spot) -> None:
         """Remove a way: from the host where it is empty there and was shown or made, else from the task's sight.
@@ -271,17 +200,7 @@ class NameLookup:
             found = os.fstat(fd)
         finally:
             os.close(fd)
-        key = (found.st_dev, found.st_ino)
-        self._shown.discard(key)
-        if key in self._hosts:  # the task only believes it made the directory
-            return
-        try:
-            os.rmdir(spot.name, dir_fd=spot.fd)
-        except OSError as error:
-            if error.errno != errno.ENOTEMPTY:  # the names left in it were never shown
-                raise
-        else:
-            self._forget_made(key)
+        self.ways.remove(spot.fd, spot.name, (found.st_dev, found.st_ino))
 
     def listing(self, node: int) -> list[Entry]:
         """The entries that a mixed directory shows, without `.` and `..`."""
@@ -302,19 +221,13 @@ class NameLookup:
         leads = self.granted.leads(directory)
         for entry in entries(fd) if leads else _stated(fd, self.granted.literal(directory)):
             path = f"{directory.rstrip('/')}/{entry[1]}"
-            if self.granted.granted(path) or (self.granted.leads(path) and self._is_shown(fd, entry[1], path)):
+            if self.granted.granted(path) or (self.granted.leads(path) and self.ways.shown(fd, entry[1], path)):
                 seen.append(entry)
         return seen
 
     def close(self) -> tuple[str, ...]:
         """Remove the ways that the task made and left empty; the names left in staging, as the task saw their paths."""
-        for key, (holder, name) in reversed(self._made.items()):
-            try:
-                found = os.stat(name, dir_fd=holder, follow_symlinks=False)
-                if (found.st_dev, found.st_ino) == key:
-                    os.rmdir(name, dir_fd=holder)
-            except OSError:  # the directory holds a granted name, or is gone
-                continue
+        self.ways.close()
         return self.staging.leftovers()
 
 

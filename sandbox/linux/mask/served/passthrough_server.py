@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sandbox.linux.mask.mask_tree import MaskTree
     from sandbox.linux.mask.served.file_operations import SlowCall
-    from sandbox.planning.granted_names import GrantedNames
+    from sandbox.planning.served_and_staged_names import GrantedNames
     from sandbox.request.protected_names import ProtectedNames
 
     Handler = Callable[[HandlerContext, FuseRequest], bytes | memoryview | SeenRequest | SlowCall]
@@ -155,7 +155,7 @@ class PassthroughServer:
             protected = names.protected_path(node.place.directory, node.place.name)
             if protected:
                 return protected
-        return node.way if op in _CHANGES_NODE and not names.made_by_task(node.key) else ""
+        return node.way if op in _CHANGES_NODE and not names.ways.made_by_task(node.key[:2]) else ""
 
     def _forget(self, request: FuseRequest) -> None:
         fields, table = request.fields, self._context.names.table

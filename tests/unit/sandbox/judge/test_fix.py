@@ -10,7 +10,7 @@ import pytest
 
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Fix
-from sandbox.judge import grant_spelling
+from sandbox.judge import path_as_entry
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.failure_facts import Aftermath
 from sandbox.judge.judge import Judge
@@ -81,12 +81,12 @@ def told(edge: Boundary, *accesses: Access, cwd: str = P, printed: str = "", exp
     ],
 )
 def test_a_path_is_spelled_for_the_projects_file(path: str, entry: str) -> None:
-    assert grant_spelling.entry(path, boundary()) == entry
-    assert grant_spelling.entry(path, boundary(), directory=True) == f"{entry}/"
+    assert path_as_entry.entry(path, boundary()) == entry
+    assert path_as_entry.entry(path, boundary(), directory=True) == f"{entry}/"
 
 
 def test_the_root_is_spelled_once() -> None:
-    assert grant_spelling.entry("/", boundary(), directory=True) == "/"
+    assert path_as_entry.entry("/", boundary(), directory=True) == "/"
 
 
 def test_a_hidden_read_is_cured_by_its_own_name() -> None:

@@ -11,6 +11,7 @@ from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Hint, Violation
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.failure_facts import Aftermath
+from sandbox.judge.ignore_lists import IgnoreLists
 from sandbox.judge.judge import Judge
 from sandbox.judge.network_denials import NetworkDenials, never_suggested
 from sandbox.planning.operations import Cover, Origin
@@ -26,7 +27,7 @@ BOUNDARY = Boundary(
 
 
 def judge(*ignored: str) -> NetworkDenials:
-    return NetworkDenials(BOUNDARY, ignored)
+    return NetworkDenials(BOUNDARY, IgnoreLists(Ignore(network=ignored), BOUNDARY))
 
 
 def dial(target: str, reason: str = NOT_ALLOWED, *, refused: bool = True) -> Access:

@@ -13,7 +13,7 @@ import pytest
 import sandbox
 import vxconf
 from sandbox.contract.errors import NotStarted
-from sandbox.request import build, network_grants, write_grant_shapes
+from sandbox.request import build, network_and_socket_refusals, write_grant_shapes
 from sandbox.session.session import Session
 from vxconf.cli.commands import explain
 from vxconf.workspace.project import Refused
@@ -57,7 +57,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     count(build, "_judged")
     count(write_grant_shapes, "judge")
-    count(network_grants, "judge")
+    count(network_and_socket_refusals, "judge")
     return counts
 
 
@@ -77,7 +77,7 @@ def test_a_run_judges_a_block_once(
         session.declare((request,))
         result = session.run(request, command="true")
     assert [refusal.message for refusal in result.refusals] == ["nobody builds a sandbox here"]
-    assert counted == {"build._judged": 1, "write_grant_shapes.judge": 1, "network_grants.judge": 1}
+    assert counted == {"build._judged": 1, "write_grant_shapes.judge": 1, "network_and_socket_refusals.judge": 1}
 
 
 @pytest.mark.parametrize(("platform", "times"), [("linux", 1), ("all", 2)])
@@ -94,7 +94,11 @@ def test_an_explanation_judges_a_block_once_for_each_platform(
         "C": None,
     }
     assert explain.main(words) == 0
-    assert counted == {"build._judged": times, "write_grant_shapes.judge": times, "network_grants.judge": times}
+    assert counted == {
+        "build._judged": times,
+        "write_grant_shapes.judge": times,
+        "network_and_socket_refusals.judge": times,
+    }
 
 
 @pytest.mark.parametrize(

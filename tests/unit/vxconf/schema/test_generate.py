@@ -76,12 +76,12 @@ def test_generated_file_is_fresh(name: str) -> None:
 
 def test_a_changed_schema_makes_a_validator_stale() -> None:
     # made here, since the file in the repository may come from another version of fastjsonschema
-    text = generate.files()["vxconf/schema/_validator.py"]()
-    assert generate.fresh("vxconf/schema/_validator.py", text)
-    assert not generate.fresh("vxconf/schema/_validator.py", text.replace("65535", "65536"))
+    text = generate.files()["vxconf/schema/_generated_validator.py"]()
+    assert generate.fresh("vxconf/schema/_generated_validator.py", text)
+    assert not generate.fresh("vxconf/schema/_generated_validator.py", text.replace("65535", "65536"))
     other = re.sub(r"by fastjsonschema \S+", "by fastjsonschema 0.0.1", text)
-    assert generate.fresh("vxconf/schema/_validator.py", other + "# laid out otherwise\n")
-    assert not generate.fresh("vxconf/schema/_validator.py", re.sub(r"sha256 \S+", "sha256 0", other))
+    assert generate.fresh("vxconf/schema/_generated_validator.py", other + "# laid out otherwise\n")
+    assert not generate.fresh("vxconf/schema/_generated_validator.py", re.sub(r"sha256 \S+", "sha256 0", other))
 
 
 def test_the_command_checks_and_refuses_what_it_does_not_know() -> None:

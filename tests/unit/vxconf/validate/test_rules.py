@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.base.environment import RESERVED
+from sandbox.base.task_environment_variables import RESERVED
 from tests.support.configs import judge
 from vxconf.nearest_names import NearestNames
 from vxconf.validate.rules import RULES

@@ -1,4 +1,4 @@
-"""A task's process 1 and its command, signalled, timed out and ended: real children stand in for both."""
+"""A task's process 1 and its command, signalled and ended: real children stand in for both."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,13 +32,13 @@ def command() -> Iterator[subprocess.Popen[bytes]]:
         child.kill()
 
 
-def _held(timeout: float | None = None, *, first: int = 0, grace: float = 0.05) -> TaskProcesses:
-    return TaskProcesses(first, timeout=timeout, grace=grace)
+def _held(*, first: int = 0) -> TaskProcesses:
+    return TaskProcesses(first)
 
 
 def test_there_is_nothing_to_kill_before_process_1_is_known() -> None:
     held = _held()
-    for act in (held.kill, held.expire, lambda: held.signal(signal.SIGTERM)):
+    for act in (held.kill, lambda: held.signal(signal.SIGTERM)):
         with pytest.raises(NotStartedYet):
             act()
     held.end_first()
@@ -47,34 +46,9 @@ def test_there_is_nothing_to_kill_before_process_1_is_known() -> None:
     assert not held.killed
 
 
-def test_a_sandbox_has_a_time_to_stand_in_and_a_command_its_own(command: subprocess.Popen[bytes]) -> None:
-    held = _held(first=os.getpid())
-    left = held.seconds_left()
-    assert left is not None
-    assert left > 1
-    held.forked(command.pid)
-    held.begin()
-    assert held.seconds_left() is None
-    assert not held.overdue
-
-
-def test_a_command_that_takes_too_long_is_asked_to_end_and_then_killed(command: subprocess.Popen[bytes]) -> None:
-    held = _held(timeout=0.01)
-    held.forked(command.pid)
-    held.begin()
-    _wait_until_overdue(held)
-    held.expire()
-    assert (held.timed_out, held.killed, command.poll()) == (True, False, None)
-    _wait_until_overdue(held)
-    held.expire()
-    assert (held.timed_out, held.killed) == (True, True)
-    assert command.wait(10) == -signal.SIGKILL
-
-
 def test_a_signal_reaches_the_command_until_its_end_was_told(command: subprocess.Popen[bytes]) -> None:
     held = _held()
     held.forked(command.pid)
-    held.begin()
     held.ended = True
     held.signal(signal.SIGUSR1)
     assert command.poll() is None
@@ -94,10 +68,3 @@ def test_a_number_that_may_be_anothers_is_never_killed(command: subprocess.Popen
     held.gone = False
     held.kill()
     assert command.wait(10) == -signal.SIGKILL
-
-
-def _wait_until_overdue(held: TaskProcesses) -> None:
-    end = time.monotonic() + 10
-    while not held.overdue:
-        assert time.monotonic() < end
-        time.sleep(0.005)

@@ -16,8 +16,8 @@ from sandbox.linux.mask.mask_tree import MaskTree, SeenRequest
 from sandbox.linux.mask.served.file_operations import SlowCall
 from sandbox.linux.mask.served.inodes import FIRST, InodeTable, LastSeenAt
 from sandbox.linux.mask.served.passthrough_server import PassthroughServer
-from sandbox.planning.granted_names import GrantedNames
 from sandbox.planning.operations import Bind, Cover, Name, Names, Operation, Origin
+from sandbox.planning.served_and_staged_names import GrantedNames
 
 if TYPE_CHECKING:
     from pathlib import Path

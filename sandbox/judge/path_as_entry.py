@@ -1,4 +1,4 @@
-"""The spelling of a path for a task's file, and in a line for people. Pure."""
+"""The spelling of a path as an entry of a task's file, and in a line for people. Pure."""
 
 from __future__ import annotations
 

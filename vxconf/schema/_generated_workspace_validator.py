@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vxconf.schema._validator import Invalid
+from vxconf.schema._generated_validator import Invalid
 
 
 def validate(data: Any) -> Any:

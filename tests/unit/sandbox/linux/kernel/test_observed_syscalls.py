@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sandbox.contract.intents import Intent
-from sandbox.linux.kernel import syscall_table
+from sandbox.linux.kernel import observed_syscalls
+from sandbox.linux.kernel.observed_syscalls import CALLS, UnreadableArgument, follows, open_intent, parse_syscall_line
 from sandbox.linux.kernel.syscall_numbers import AARCH64, ARCHITECTURES, TABLE, X86_64, Architecture
-from sandbox.linux.kernel.syscall_table import CALLS, UnreadableArgument, follows, open_intent, parse_syscall_line
 
 HEADERS = [
     Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
@@ -40,8 +40,8 @@ def test_every_observed_call_has_a_number_somewhere_and_is_found_by_it() -> None
     for name, call in CALLS.items():
         numbers = [(a, a.numbers[name]) for a in (X86_64, AARCH64) if name in a.numbers]
         assert numbers, name
-        assert all(syscall_table.by_number(a, n) is call for a, n in numbers)
-    assert syscall_table.by_number(X86_64, X86_64.numbers["close"]) is None
+        assert all(observed_syscalls.by_number(a, n) is call for a, n in numbers)
+    assert observed_syscalls.by_number(X86_64, X86_64.numbers["close"]) is None
 
 
 def test_the_calls_that_change_something_are_all_named() -> None:
@@ -80,7 +80,7 @@ def test_the_calls_that_change_something_are_all_named() -> None:
         "lremovexattr",
         "removexattrat",
         "file_setattr",
-    } == syscall_table.WRITES
+    } == observed_syscalls.WRITES
 
 
 @pytest.mark.parametrize(
@@ -141,19 +141,19 @@ def test_nofollow_is_another_bit_on_arm() -> None:
 
 def test_flags_come_from_the_register_the_struct_or_the_call_itself() -> None:
     registers = (1, 2, 0xFFFFFFFF00000241, 4, 5, 6)
-    assert syscall_table.flags_of(CALLS["openat"], registers) == 0x241
-    assert syscall_table.flags_of(CALLS["openat2"], registers, (0x41, 0, 0)) == 0x41
-    assert syscall_table.flags_of(CALLS["openat2"], registers) == 0
-    assert syscall_table.flags_of(CALLS["creat"], registers) == 1 | O_CREAT | O_TRUNC
-    assert syscall_table.flags_of(CALLS["mkdir"], registers) == 0
+    assert observed_syscalls.flags_of(CALLS["openat"], registers) == 0x241
+    assert observed_syscalls.flags_of(CALLS["openat2"], registers, (0x41, 0, 0)) == 0x41
+    assert observed_syscalls.flags_of(CALLS["openat2"], registers) == 0
+    assert observed_syscalls.flags_of(CALLS["creat"], registers) == 1 | O_CREAT | O_TRUNC
+    assert observed_syscalls.flags_of(CALLS["mkdir"], registers) == 0
 
 
 def test_a_relative_path_starts_from_its_descriptor_or_the_working_directory() -> None:
     call = CALLS["linkat"]
     registers = (0xFFFFFF9C, 0, 7, 0, 0, 0)
-    assert syscall_table.descriptor(call.paths[0], registers) == syscall_table.AT_FDCWD
-    assert syscall_table.descriptor(call.paths[1], registers) == 7
-    assert syscall_table.descriptor(CALLS["open"].paths[0], registers) == syscall_table.AT_FDCWD
+    assert observed_syscalls.descriptor(call.paths[0], registers) == observed_syscalls.AT_FDCWD
+    assert observed_syscalls.descriptor(call.paths[1], registers) == 7
+    assert observed_syscalls.descriptor(CALLS["open"].paths[0], registers) == observed_syscalls.AT_FDCWD
 
 
 def test_a_rename_removes_one_name_and_gives_another() -> None:
@@ -183,6 +183,6 @@ def test_another_text_is_refused(text: str) -> None:
 
 
 def test_an_open_how_is_read_and_a_short_one_refused() -> None:
-    assert syscall_table.open_how(struct.pack("<QQQQ", 0x41, 0o644, 8, 0)) == (0x41, 0o644, 8)
+    assert observed_syscalls.open_how(struct.pack("<QQQQ", 0x41, 0o644, 8, 0)) == (0x41, 0o644, 8)
     with pytest.raises(UnreadableArgument, match="23 bytes"):
-        syscall_table.open_how(bytes(23))
+        observed_syscalls.open_how(bytes(23))

@@ -4,7 +4,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.base.environment import JAVA_FLAGS, MARKER, PROXIES, RESERVED, names_git, search_path, task_environment
+from sandbox.base.task_environment_variables import (
+    JAVA_FLAGS,
+    MARKER,
+    PROXIES,
+    RESERVED,
+    names_git,
+    search_path,
+    task_environment,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

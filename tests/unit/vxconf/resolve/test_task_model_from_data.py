@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.support.task_data import as_data
-from vxconf.resolve.fill_defaults import fill_defaults
 from vxconf.resolve.task_model import FileModel
+from vxconf.resolve.task_model_from_data import fill_defaults
 
 _EVERY_FIELD = {
     "name": "@acme/shop",

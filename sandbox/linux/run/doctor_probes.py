@@ -11,9 +11,9 @@ import sys
 from dataclasses import dataclass
 
 from sandbox.contract.errors import SandboxError
-from sandbox.machine import missing_features, user_namespace_refusal
+from sandbox.machine import learned_kernel_limits, user_namespace_refusal
 from sandbox.machine.ask_facts import temp_root
-from sandbox.machine.find_tools import check_bwrap, find_bwrap, find_strace
+from sandbox.machine.required_programs import check_bwrap, find_bwrap, find_strace
 from sandbox.scratch import task_tmpdir
 
 #: The first bubblewrap with `--disable-userns` (its release notes for 0.8.0).
@@ -266,7 +266,7 @@ def masked_proc() -> Probe:
     with contextlib.suppress(OSError), open("/proc/self/mountinfo", encoding="utf-8") as mounts:
         over = [line.split()[4] for line in mounts if line.split()[4].startswith("/proc/")]
     found = f"mounted over: {', '.join(over[:5])}" if over else "no mount lies over it"
-    refused = missing_features.masked("")
+    refused = learned_kernel_limits.masked("")
     return Probe(name="/proc", ok=False, found=found, cause=refused.message, fix=refused.hint)
 
 

@@ -1,8 +1,14 @@
-"""The denials a task's author asks not to hear of: exact names or globs, by kind. Pure."""
+"""The `ignore` lists of a task: which list silences which kind of denial, and how its entries are read. Pure.
+
+- `read` and `write`: denied paths, by exact names or globs.
+- `systemInfo`: facts of the system, by exact names or globs.
+- `network`: refused hosts, by `host:port` with wildcards, and sockets of the host's, by exact paths or globs.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Literal
 
 from sandbox.base import globs, paths
 
@@ -11,21 +17,36 @@ if TYPE_CHECKING:
 
     from sandbox.contract.config import Ignore
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.which_denials_count import Denial
+
+#: The kinds of denials that a list can silence.
+Silenced = Literal["read", "write", "systemInfo", "host", "socket"]
 
 
-class IgnoredDenials:
+class IgnoreLists:
     """The `ignore` lists of one task; a list silences its own kind alone."""
 
     def __init__(self, ignore: Ignore, boundary: Boundary) -> None:
-        self._matches: dict[Denial, Callable[[str], bool]] = {
+        self._matches: dict[Silenced, Callable[[str], bool]] = {
             "read": globs.matcher(_patterns(ignore.read, boundary)),
             "write": globs.matcher(_patterns(ignore.write, boundary)),
+            "systemInfo": globs.matcher(ignore.system_info),
+            "host": _host_matcher(ignore.network),
+            "socket": globs.matcher(_patterns(ignore.network, boundary)),
         }
 
-    def covers(self, kind: Denial, path: str) -> bool:
-        """Whether a denial of this kind at this canonical path is left out."""
-        return self._matches[kind](path)
+    def covers(self, kind: Silenced, target: str) -> bool:
+        """Whether a denial of this kind is left out: at a canonical path, of a fact's name or of a `host:port`."""
+        return self._matches[kind](target)
+
+
+def _host_matcher(entries: Iterable[str]) -> Callable[[str], bool]:
+    patterns = [re.compile(_regex(entry)) for text in entries for entry in globs.expand_braces(text)]
+    return lambda target: any(pattern.fullmatch(target.lower()) for pattern in patterns)
+
+
+def _regex(entry: str) -> str:
+    """An entry as a regular expression: `*` and `?` stand for anything, and a bracket is an IPv6 address's."""
+    return "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in entry.lower())
 
 
 def _patterns(entries: Iterable[str], boundary: Boundary) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""The place of a config: whether it belongs to this machine, this workspace and this project. Pure."""
+"""The refusals of a config for its place: a machine, workspace or project that is another, too wide or gone. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EFFECT: the entry into bubblewrap's namespaces, a pid namespace, and the mounts of the plan.
+"""EFFECT: carries out the mounts of a plan in the namespaces of its task.
 
 Invariants:
 1. Every source is opened without following a link, from its own path down: a link planted after planning moves nothing.
@@ -13,7 +13,6 @@ import contextlib
 import errno
 import os
 import resource
-import socket
 import stat
 from typing import TYPE_CHECKING
 
@@ -36,38 +35,6 @@ _SPARE_DESCRIPTORS = 128
 
 class Vanished(OSError):
     """A source that changed between planning and mounting; a second attempt may succeed."""
-
-
-def enter(inside: int, *, fuse: bool) -> tuple[int, int | OSError]:
-    """Enter every namespace of a process but its inner user namespace, and make a pid namespace.
-
-    Args:
-        inside: a process of bubblewrap's, as the host numbers it.
-        fuse: whether to open `/dev/fuse` on the way.
-
-    Returns:
-        The descriptor of the inner user namespace, and that of `/dev/fuse` or why it cannot be opened.
-    """
-    descriptors = {
-        name: os.open(f"/proc/{inside}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
-        for name in ("net", "ipc", "uts", "cgroup", "mnt")
-    }
-    inner = os.open(f"/proc/{inside}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
-    outer = kernel_calls.owning_user_namespace(descriptors["mnt"])
-    kernel_calls.setns(outer, "user")
-    device: int | OSError = OSError("not asked for")
-    if fuse:
-        try:
-            # a FUSE mount needs a device opened in its own user namespace (fs/fuse/inode.c, fuse_fill_super)
-            device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
-        except OSError as error:
-            device = error
-    for name in ("net", "ipc", "uts", "cgroup", "mnt"):
-        kernel_calls.setns(descriptors[name], name)
-        os.close(descriptors[name])
-    os.close(outer)
-    kernel_calls.unshare("pid")
-    return inner, device
 
 
 def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> None:
@@ -383,8 +350,3 @@ def mask_mount(device: int) -> int:
             "group_id": str(os.getgid()),
         },
     )
-
-
-def send(link: socket.socket, word: bytes, *fds: int) -> None:
-    """Send one word to the warden, with descriptors."""
-    socket.send_fds(link, [word], list(fds))

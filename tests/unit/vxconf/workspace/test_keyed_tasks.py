@@ -9,6 +9,7 @@ import pytest
 
 import vxconf
 from tests.conftest import Link
+from vxconf.workspace.keyed_tasks import keyed_projects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,7 +36,7 @@ def group(name: str, *needs: str) -> str:
 
 def keyed(root: Path, reference: str) -> set[str] | None:
     workspace = vxconf.load(str(root))
-    found = workspace.graph.keyed_projects(workspace.task(reference))
+    found = keyed_projects(workspace.graph, workspace.task(reference))
     return None if found is None else {os.path.relpath(path, root) for path in found}
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from sandbox.base import globs
 from sandbox.linux.mask.mask_tree import MaskTree
-from sandbox.planning.granted_names import GrantedNames
 from sandbox.planning.operations import Bind, Cover, Name, Names, Origin
+from sandbox.planning.served_and_staged_names import GrantedNames
 
 O = Origin(reason="test")  # noqa: E741  one letter keeps the plans below readable
 GRANTED = GrantedNames(

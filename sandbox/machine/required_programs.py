@@ -1,4 +1,4 @@
-"""EFFECT: finds the programs the engine starts outside the walls."""
+"""EFFECT: finds the required programs, bubblewrap and strace, which the engine starts outside the walls."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import base64
 import shlex
 from typing import TYPE_CHECKING
 
-from sandbox.base.environment import JAVA, JAVA_FLAGS, USER, java_flags, proxies
+from sandbox.base.task_environment_variables import JAVA, JAVA_FLAGS, USER, java_flags, proxies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""EFFECT: the task's own ports on the host, opened before the task starts, and before it has a proxy."""
+"""EFFECT: the ports of a task's servers on the host, opened before it starts; held and reserved ones are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names that a plan's `Name` and `Names` operations cover: rules the server, the judge and a plan share. Pure."""
+"""The names a plan serves, those staged beside them, and directories that lead to them: shared rules. Pure."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from sandbox import Session
 from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.contract.errors import RequestRefused
-from sandbox.request.network_grants import judge
+from sandbox.request.network_and_socket_refusals import judge
 
 
 def config(**fields: Any) -> ResolvedSandboxConfig:

@@ -1,6 +1,7 @@
 """The frozen config of a sandbox block: every list resolved, each grant traced to its entries. Pure.
 
-`grant_paths` resolves each path by itself. `sandbox.request.build` and the plan find most of what cannot be granted.
+`canonical_grants` resolves each path by itself. `sandbox.request.build` and the plan find most of what cannot be
+granted.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sandbox.contract.config import Ignore, Platform, ResolvedSandboxConfig
 from sandbox.contract.errors import Refusal
-from vxconf.resolve.grant_paths import GrantPaths
+from vxconf.resolve.canonical_grants import GrantPaths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sandbox.contract.config import ResolvedSandboxConfig
 from tests.support.memory_files import MemoryFiles
-from vxconf.resolve.fill_defaults import fill_defaults
-from vxconf.resolve.resolve import Resolution, resolve
+from vxconf.resolve.resolve_block import Resolution, resolve
+from vxconf.resolve.task_model_from_data import fill_defaults
 
 _FILES = MemoryFiles.of(
     "/ws/base.toml",

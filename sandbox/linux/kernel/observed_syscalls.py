@@ -1,4 +1,4 @@
-"""System calls that name a file: where in their registers the path is, and what they mean to do with it. Pure.
+"""The observed system calls, which name a file: where in registers the path is, and what they mean to do. Pure.
 
 A caller that stands still, in a notification or in a request to the mask, is read with these tables: registers in,
 meaning out. The caller's memory is read in `sandbox.linux.caller`.

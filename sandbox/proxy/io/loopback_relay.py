@@ -1,4 +1,4 @@
-"""EFFECT: loopback ports in both directions: a task's servers on the host, and the host's in the task's network."""
+"""EFFECT: the relay between two loopbacks: a task's servers on the host, and the host's in the task's network."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """From marks on paths to operations, whatever grants the marks come from. Pure.
 
-Rule 1: the deepest mark above a path decides about it; at one place a grant beats a mark that hides.
+Rule 1: the deepest mark above a path decides about it (`sandbox.planning.deepest_mark_decides`).
 
 Rule 2: below something hidden a grant opens itself and the directories that lead to it, nothing else.
 
@@ -25,7 +25,7 @@ from sandbox.base.host_facts import Kind
 from sandbox.contract import refusal_codes
 from sandbox.contract.config import Reach
 from sandbox.contract.errors import Refusal
-from sandbox.planning.granted_names import GrantedNames
+from sandbox.planning.deepest_mark_decides import LayoutStep, content_of
 from sandbox.planning.operations import (
     Absent,
     Bind,
@@ -41,7 +41,8 @@ from sandbox.planning.operations import (
     Seal,
     Way,
 )
-from sandbox.planning.path_marks import LayoutStep, MarkedPath, content_of
+from sandbox.planning.path_marks import MarkedPath
+from sandbox.planning.served_and_staged_names import GrantedNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

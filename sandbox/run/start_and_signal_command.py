@@ -1,4 +1,4 @@
-"""EFFECT: one call of `Session.run`, as far as both platforms do the same: command, variables, signals, refusals."""
+"""EFFECT: the start of a command and the signals to it, as far as both platforms do the same in `Session.run`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-from sandbox.base import environment
+from sandbox.base import task_environment_variables
 from sandbox.contract.errors import NotStarted, SandboxError, reason_of, remedy
 from sandbox.contract.run_options import executable
 from sandbox.proxy.policy import policy_from_config
-from sandbox.run import exit_status
+from sandbox.run import pass_or_fail
 from sandbox.scratch import task_tmpdir
 from sandbox.terminal.output_stream import OutputStream
 
@@ -66,9 +66,9 @@ class CommandRun(abc.ABC):
         try:
             return self._carry_out()
         except SandboxError as error:
-            return exit_status.not_started(self._with_cause(error))
+            return pass_or_fail.not_started(self._with_cause(error))
         except OSError as error:
-            return exit_status.not_started(
+            return pass_or_fail.not_started(
                 NotStarted(f"the sandbox could not be started: {reason_of(error)}", hint=remedy(error))
             )
 
@@ -109,14 +109,14 @@ class CommandRun(abc.ABC):
     def _variables(self, temp: str) -> dict[str, str]:
         """The variables the command starts with, and no other."""
         config = self._request.config
-        return environment.task_environment(
+        return task_environment_variables.task_environment(
             os.environ,
             define=self._options.get("env") or {},
             pass_through=tuple(self._options.get("pass_through", ())),
             project=config.project,
             workspace=self._request.workspace_root,
             temp=temp,
-            grants_git=environment.names_git((*config.allow_read, *config.allow_write)),
+            grants_git=task_environment_variables.names_git((*config.allow_read, *config.allow_write)),
         )
 
     def _policy(self, temp: str) -> Policy:

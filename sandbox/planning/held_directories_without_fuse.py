@@ -14,8 +14,8 @@ from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal
-from sandbox.planning.granted_names import GrantedNames
 from sandbox.planning.operations import Name, Names, shown
+from sandbox.planning.served_and_staged_names import GrantedNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
