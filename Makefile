@@ -16,6 +16,9 @@ ORDINARY = SECOND_TRIES=$$PWD/$(SECOND_TRIES) PYTHON=$(BIN)/python scripts/as-or
 # tests in sandboxes wait now and then, so there is one more at a time than most machines' two processors
 BUSY = -n auto --dist loadgroup
 WAITING = -n 3 --dist loadgroup
+# where the tests are that need no sandbox, and those that do: collecting the others takes seconds in each process
+UNIT = tests/unit tests/property tests/mac tests/test_wheel.py
+KERNEL = tests/kernel tests/redteam tests/property
 SECONDS = 300
 
 help:
@@ -72,7 +75,7 @@ test: forget-second-tries test-tools lint types contracts fresh unit
 	@$(MAKE) second-tries
 
 quick: lint types
-	$(PYTEST) $(BUSY) -m "not kernel and not slow" tests
+	$(PYTEST) $(BUSY) -m "not kernel and not slow" $(UNIT)
 
 forget-second-tries:
 	@rm -f $(SECOND_TRIES)
@@ -111,26 +114,26 @@ docs: $(INSTALLED)
 	$(BIN)/python scripts/generate
 
 unit: $(INSTALLED)
-	$(PYTEST) $(BUSY) -m "not kernel" tests
+	$(PYTEST) $(BUSY) -m "not kernel" $(UNIT)
 
 lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/python -m pytest $(BUSY) -m "not kernel and not slow and not registry" tests/unit tests/property
 
 kernel: test-tools
-	$(PYTEST) $(WAITING) -m kernel tests
+	$(PYTEST) $(WAITING) -m kernel $(KERNEL)
 
 mac: $(INSTALLED)
-	$(PYTEST) -m mac tests
+	$(PYTEST) -m mac tests/mac
 
 # tests/support/shares.py says which test is whose
 shares: test-tools
-	$(PYTEST) $(WAITING) -m kernel --share root tests
-	$(ORDINARY) 666 $(WAITING) -m kernel --share ordinary tests
-	$(ORDINARY) 600 $(WAITING) -m kernel --share no-fuse tests
+	$(PYTEST) $(WAITING) -m kernel --share root $(KERNEL)
+	$(ORDINARY) 666 $(WAITING) -m kernel --share ordinary $(KERNEL)
+	$(ORDINARY) 600 $(WAITING) -m kernel --share no-fuse $(KERNEL)
 
 ordinary-user: test-tools
-	$(ORDINARY) 666 $(WAITING) -m kernel tests
-	$(ORDINARY) 600 $(WAITING) -m "kernel and not one_observer" tests
+	$(ORDINARY) 666 $(WAITING) -m kernel $(KERNEL)
+	$(ORDINARY) 600 $(WAITING) -m "kernel and not one_observer" $(KERNEL)
 
 search: test-tools
 	$(BIN)/python scripts/search --seconds $(SECONDS)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Worlds; some 30 paths are asked about in each with every operation, some 200 of `access()`, so over 10,000 in all,
 #: and over 100 of both plans.
-_CASES = 60
+_CASES = 30
 _OPERATIONS = (
     "process-exec",
     "file-read-data",

@@ -9,9 +9,10 @@ import pytest
 
 from sandbox import Session
 from tests.redteam.conftest import Box, shown, violated
-from tests.support.observers import ANSWERING
+from tests.support.observers import ANSWERING, NEEDS_MASK
 
 
+@NEEDS_MASK
 def test_a_warden_without_descriptors_still_reads_who_asks_and_refuses(box: Box) -> None:
     """Who serves names gives so many of its descriptors to the task that it could not read its calls any more."""
     deep = box.project / "out/a/b/c/.git"
@@ -41,6 +42,7 @@ def test_a_warden_without_descriptors_still_reads_who_asks_and_refuses(box: Box)
     assert (box.project / "secret.txt").read_text() == "the secret\n"
 
 
+@NEEDS_MASK
 def test_callers_that_die_in_pages_that_go_hang_nobody(box: Box) -> None:
     box.write = ("dist",)
     told, result = box.attack("dying")

@@ -73,7 +73,6 @@ def _run(script: str, world: str, tests: Path, *arguments: str) -> subprocess.Co
     ("world", "status", "told"),
     [
         ("", 0, ["test_a_group[0]", "test_passes_the_second_time"]),
-        ("broken", 1, []),
         ("lawless", 1, ["test_a_group[0]", "test_passes_the_second_time"]),
     ],
 )
@@ -89,6 +88,13 @@ def test_what_passes_alone_is_listed_and_a_law_gets_no_second_try(
     *workers, alone = (tests / "workers").read_text(encoding="utf-8").split()
     assert (len(workers), len(set(workers)), alone) == (4, 1, "alone")
     assert ("they get no second try:\n  test_it.py::test_a_law" in done.stdout) is (world == "lawless")
+
+
+@pytest.mark.slow
+def test_what_fails_twice_fails_and_is_not_listed(tests: Path) -> None:
+    done = _run("pytest-again", "broken", tests, "-q", "-k", "second or every")
+    assert done.returncode == 1, done.stdout
+    assert not (tests / "second-tries").exists()
 
 
 @pytest.mark.slow

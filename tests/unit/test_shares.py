@@ -1,7 +1,8 @@
-"""Shares: together they are every test, and each is the tests its user is there for."""
+"""Stages and shares: together they are every test, and a share is the tests its user is there for."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -60,3 +61,14 @@ def test_all_is_everything() -> None:
 
 def test_every_file_of_one_user_is_there() -> None:
     assert [name for name in sorted(shares.ONE_USER) if not (REPOSITORY / "tests" / name).is_file()] == []
+
+
+def test_every_test_is_below_what_a_stage_collects() -> None:
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    places = {name: re.search(rf"^{name} = (.*)$", makefile, re.MULTILINE) for name in ("UNIT", "KERNEL")}
+    unit, kernel = ([REPOSITORY / place for place in found[1].split()] for found in places.values() if found)
+    files = set((REPOSITORY / "tests").rglob("test_*.py"))
+    assert [file for file in files if not any(file.is_relative_to(place) for place in (*unit, *kernel))] == []
+    # the others hold no test that is marked `kernel`
+    marked = [place for place in (*unit, *kernel) if place.name in ("kernel", "redteam", "property")]
+    assert set(marked) == set(kernel)

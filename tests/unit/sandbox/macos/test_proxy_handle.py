@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
     from sandbox.contract.results import RunResult
 
+# each runs clients, a server and a proxy
+pytestmark = pytest.mark.slow
+
 _CURL = "curl -sS --max-time 60 --noproxy ''"
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from sandbox.contract.results import RunResult
 
+# each runs a command in a terminal
+pytestmark = pytest.mark.slow
+
 _LONG = 60.0
 
 

@@ -14,6 +14,9 @@ import pytest
 
 from tests.conftest import REPOSITORY, Link, Tree
 
+# each starts the program
+pytestmark = pytest.mark.slow
+
 Factory = Callable[[Tree], Path]
 
 _OK = '[tasks.a.exec]\ncommand = "true"\n'
