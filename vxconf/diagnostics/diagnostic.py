@@ -103,7 +103,8 @@ def quoted(text: str) -> str:
             out.append(char)
         else:
             point = ord(char)
-            out.append({"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char) or f"\\u{point:04x}")
+            code = f"\\u{point:04x}" if point <= 0xFFFF else f"\\U{point:08x}"
+            out.append({"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char, code))
     return '"' + "".join(out) + '"'
 
 

@@ -42,6 +42,8 @@ def test_a_field_is_written_as_toml_would(path: FieldPath, text: str) -> None:
 def test_quoted_text_is_safe_to_print() -> None:
     assert quoted("a\x1b[31m\n\t\r\0\ud800é") == '"a\\u001b[31m\\n\\t\\r\\u0000\\ud800é"'
     assert quoted("a\x1b\u202e").isprintable()
+    # a code point of more than four digits has an escape of its own in TOML
+    assert quoted("\U000e0001") == '"\\U000e0001"'
 
 
 def test_diagnostics_are_in_the_order_of_the_file_and_once() -> None:
