@@ -107,8 +107,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     yield
-    # a group is one worker's: one that came last would be waited for by all the others. After the tests were shuffled
-    session.items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+    # after the shuffle: a worker's group, or a long test, that came last would be waited for by all other workers
+    session.items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    if item.get_closest_marker("xdist_group") is not None:
+        return 0
+    return 1 if item.get_closest_marker("slow") is not None else 2
 
 
 @functools.cache

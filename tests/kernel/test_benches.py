@@ -41,6 +41,7 @@ def test_every_bench_is_run_here() -> None:
     assert programs == {"run.py"} | others
 
 
+@pytest.mark.slow
 def test_the_ratios_are_all_printed_and_those_of_granted_names_with_them() -> None:
     printed = _printed("run.py")
     compiled = 0 if "tsc is not measured" in printed else 2
@@ -66,6 +67,7 @@ def test_a_proxy_is_compared_with_plain_streams() -> None:
     assert printed.count("x)") == 4 * len(printed.splitlines()), printed
 
 
+@pytest.mark.slow
 def test_libraries_are_compared_with_what_stands_in_their_place() -> None:
     printed = _printed("libraries.py")
     # what every installation has, each beside something by hand

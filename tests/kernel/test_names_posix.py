@@ -33,6 +33,7 @@ def compared(output: str) -> dict[str, object]:
     return dict(named)
 
 
+@pytest.mark.slow
 @NEEDS_MASK
 def test_every_call_has_the_outcome_it_has_in_a_bound_directory(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
@@ -43,6 +44,7 @@ def test_every_call_has_the_outcome_it_has_in_a_bound_directory(tmp_path: Path) 
     compared(outcome.out)
 
 
+@pytest.mark.slow
 @NEEDS_MASK
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else; this user is ordinary already")
 def test_every_call_has_the_same_outcome_as_an_ordinary_user() -> None:

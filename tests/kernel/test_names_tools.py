@@ -127,6 +127,7 @@ def test_a_program_is_built_and_run(shop: NamedWorkspace) -> None:
     assert shop.text("dist/said") == "hi"
 
 
+@pytest.mark.slow
 def test_descriptors_are_given_back_when_many_files_are_known(shop: NamedWorkspace) -> None:
     script = """
 import os

@@ -135,6 +135,7 @@ public class Fetch {
 """
 
 
+@pytest.mark.slow
 @needs("java")
 @pytest.mark.parametrize("prefix", ["", NO_PROXIES])
 def test_a_jvm_reaches_a_name_with_both_its_libraries_and_with_a_bare_socket(

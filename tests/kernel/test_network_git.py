@@ -41,6 +41,7 @@ def test_a_clone_over_http(prefix: str, knowing: Knowing, site: Site) -> None:
     assert (hosts(told.targets), told.stdout) == (["other.test"], "")
 
 
+@pytest.mark.slow
 @needs("openssl")
 @pytest.mark.parametrize("prefix", ["", NO_PROXIES])
 def test_a_clone_over_https_by_an_authority_of_ones_own(
@@ -75,6 +76,7 @@ def shell(tmp_path: Path, granted: Path) -> Iterator[Shell]:
     served.close()
 
 
+@pytest.mark.slow
 @needs("ssh", "ssh-keygen", "dropbear", "dropbearkey")
 def test_clone_and_push_over_ssh_by_a_key_that_is_granted(
     knowing: Knowing, shell: Shell, granted: Path, tmp_path: Path

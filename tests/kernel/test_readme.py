@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 
@@ -19,6 +21,7 @@ def _comparable(output: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_sample_run_prints_what_the_readme_shows() -> None:
     done = subprocess.run(
         [sys.executable, str(REPOSITORY / "scripts" / "sample.py")],

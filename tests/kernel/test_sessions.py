@@ -128,6 +128,7 @@ def test_many_runs_at_once_have_the_verdicts_they_have_alone(own: Workspace) -> 
     assert _left(own) == []
 
 
+@pytest.mark.slow
 def test_fifty_tasks_of_many_kinds_at_once_have_the_verdicts_they_have_alone(own: Workspace) -> None:
     make_tree(own.project, {"out/here": "", "hits/here": ""})
 

@@ -368,6 +368,7 @@ def test_pythons_own_processes_however_they_are_started(shop: Workspace) -> None
     assert _run(shop, program) == [*expected, "[0, 1, 4]", "{'some': [1, 2]}"]
 
 
+@pytest.mark.slow
 def test_pytest_over_several_processes(shop: Workspace) -> None:
     (shop.project / "lib" / "test_some.py").write_text(
         "import pytest\n@pytest.mark.parametrize('n', range(8))\ndef test_it(n):\n    assert n < 9\n", encoding="utf-8"

@@ -101,6 +101,7 @@ def supervisor_of(session: Session) -> int:
     return session._supervisor.pid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["supervisor", "warden", "process 1", "the command", "anything", "at the start"])
 def test_a_killed_part_leaves_nothing_and_is_no_pass(base: Path, box: Box, victim: str) -> None:
     chance = random.Random(victim)  # noqa: S311  a choice that can be repeated
@@ -172,6 +173,7 @@ with Session() as session:
 """
 
 
+@pytest.mark.slow
 def test_a_killed_executor_takes_everything_with_it(base: Path, box: Box) -> None:
     before = orphans()
     chance = random.Random(1)  # noqa: S311  a choice that can be repeated
@@ -205,6 +207,7 @@ def test_nothing_a_warden_starts_can_keep_its_descriptors(box: Box) -> None:
         assert [fd for fd, flag in flags.items() if fd > 2 and not flag & os.O_CLOEXEC] == []
 
 
+@pytest.mark.slow
 def test_many_runs_leak_nothing(base: Path, box: Box) -> None:
     with Session() as session:
         box.session = session

@@ -106,6 +106,7 @@ def test_a_storm_of_names_is_never_a_pass(each_box: Box) -> None:
     assert ("read", "secret.txt") in violated(result, each_box.project)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "size"), [(100_500, 8), (20_000, 4000)])
 def test_what_is_remembered_of_a_run_is_bounded_and_the_rest_is_said(count: int, size: int) -> None:
     recorder = Recorder(X86_64)

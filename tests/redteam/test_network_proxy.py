@@ -88,6 +88,7 @@ except ConnectionRefusedError: print("refused")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("victim", "later"), [(0, ""), (1, "ask('b.listed.test')"), (0, _DIAL), (1, _DIAL)])
 def test_a_task_that_lost_its_proxy_or_its_opener_is_no_pass_and_others_do_not_notice(
     box: Box, victim: int, later: str
