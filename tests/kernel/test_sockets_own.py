@@ -338,6 +338,7 @@ def test_a_socket_of_a_granted_name(shop: Workspace) -> None:
     assert _run(shop, program, write=["run/app.sock"]) == ["b'hello'"]
 
 
+@pytest.mark.one_user
 def test_pythons_own_processes_however_they_are_started(shop: Workspace) -> None:
     program = """
         import concurrent.futures, multiprocessing
@@ -369,6 +370,7 @@ def test_pythons_own_processes_however_they_are_started(shop: Workspace) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.one_user
 def test_pytest_over_several_processes(shop: Workspace) -> None:
     (shop.project / "lib" / "test_some.py").write_text(
         "import pytest\n@pytest.mark.parametrize('n', range(8))\ndef test_it(n):\n    assert n < 9\n", encoding="utf-8"

@@ -126,7 +126,7 @@ def _told(result: RunResult) -> str:
     return f"{result.exit_code} {result.refusals} {[v.line for v in result.violations]} {result.stderr!r}"
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, read=GRANTS)
 # what is not there in a directory that is read is looked for again once a name in it is granted
 @example(steps=[("append", "b/deep/x", "fresh"), ("read", "b/deep/new", "fresh")], read=["b/deep/"])

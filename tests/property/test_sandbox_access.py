@@ -42,7 +42,7 @@ _PROGRAMS = (os.path.realpath(sys.base_prefix), str(_PROGRAM.parent))
 _COMMAND = shlex.join((os.path.realpath(sys.executable), "-I", "-S", str(_PROGRAM)))
 
 # an example is a whole sandbox: a profile that wants more of everything gets more of these as well
-_EXAMPLES = max(1, settings.default.max_examples * 3 // 10) if settings.default is not None else 30
+_EXAMPLES = max(1, settings.default.max_examples // 5) if settings.default is not None else 10
 
 #: A path goes on behind a link to something that may be made, and so leads nowhere.
 _THROUGH_NOTHING = worlds.World(

@@ -174,6 +174,7 @@ with Session() as session:
 
 
 @pytest.mark.slow
+@pytest.mark.one_user
 def test_a_killed_executor_takes_everything_with_it(base: Path, box: Box) -> None:
     before = orphans()
     chance = random.Random(1)  # noqa: S311  a choice that can be repeated
@@ -208,6 +209,7 @@ def test_nothing_a_warden_starts_can_keep_its_descriptors(box: Box) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.one_user
 def test_many_runs_leak_nothing(base: Path, box: Box) -> None:
     with Session() as session:
         box.session = session

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 ALL = "all"
 SHARES = (ALL, "root", "ordinary", "no-fuse")
 
-#: Files below `tests`. Their tests are about a report, a command line, a real tool or client, or an order of events:
-#: whichever user runs them, the same code of this project decides. The rights of that user are tested in the others.
+#: Files below `tests`; a single test elsewhere carries the marker. They are about a report, a command line, a real tool
+#: or client, or an order of events: whichever user runs them, the same code of this project decides. The rights of that
+#: user are tested in the others.
 ONE_USER = frozenset(
     {
         *(f"kernel/test_cli_{name}.py" for name in ("fix", "run", "run_many")),

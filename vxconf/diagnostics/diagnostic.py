@@ -93,6 +93,10 @@ def dotted(path: FieldPath) -> str:
     return out
 
 
+# TOML escapes a code point of more than four hexadecimal digits with eight
+_FOUR_DIGITS = 0xFFFF
+
+
 def quoted(text: str) -> str:
     """The text in double quotes, safe to print: control characters and lone surrogates are escaped."""
     out = []
@@ -103,7 +107,7 @@ def quoted(text: str) -> str:
             out.append(char)
         else:
             point = ord(char)
-            code = f"\\u{point:04x}" if point <= 0xFFFF else f"\\U{point:08x}"
+            code = f"\\u{point:04x}" if point <= _FOUR_DIGITS else f"\\U{point:08x}"
             out.append({"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char, code))
     return '"' + "".join(out) + '"'
 
