@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Access, Violation
-    from sandbox.judge.denial_kind import Denial
+    from sandbox.judge.is_it_a_denial import Denial
 
 
 class Denied(NamedTuple):

@@ -8,10 +8,10 @@ from sandbox.contract.config import Ignore, Reach
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Violation
 from sandbox.judge.attempt_denials import AttemptDenials, Denied
-from sandbox.judge.denial_kind import Denial, answer, denied
 from sandbox.judge.fix import fix
 from sandbox.judge.hints.all_hints import hints
 from sandbox.judge.ignore_lists import IgnoreLists
+from sandbox.judge.is_it_a_denial import Denial, answer, denied
 from sandbox.judge.made_beside_names import MadeBesideNames
 from sandbox.judge.network_denials import NetworkDenials
 from sandbox.judge.path_as_entry import shown

@@ -12,7 +12,7 @@ from sandbox.planning.operations import Bind, Name, Names
 if TYPE_CHECKING:
     from sandbox.contract.results import Access, DenialClass
     from sandbox.judge.boundary import Boundary
-    from sandbox.judge.denial_kind import Denial
+    from sandbox.judge.is_it_a_denial import Denial
 
 
 def classify(access: Access, kind: Denial, boundary: Boundary) -> DenialClass:

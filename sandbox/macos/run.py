@@ -17,7 +17,7 @@ from sandbox.macos.log_judge import LogJudge
 from sandbox.macos.log_monitor import LogMonitor
 from sandbox.planning.macos import plan_of_request, profile_text
 from sandbox.run import facts_for_judge
-from sandbox.run.start_and_signal_command import CommandRun
+from sandbox.run.command_run import CommandRun
 from sandbox.scratch import grant_directories
 
 if TYPE_CHECKING:

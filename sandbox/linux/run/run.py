@@ -22,7 +22,7 @@ from sandbox.machine.ask_facts import HostFiles
 from sandbox.machine.learned_kernel_limits import masked
 from sandbox.planning.served_and_staged_names import GrantedNames
 from sandbox.run import facts_for_judge
-from sandbox.run.start_and_signal_command import CommandRun
+from sandbox.run.command_run import CommandRun
 from sandbox.scratch import grant_directories, quarantine, staging_area
 from sandbox.terminal import terminal_modes
 

@@ -6,10 +6,10 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from sandbox.linux.warden.task_processes import NotStartedYet
+from sandbox.linux.warden.signal_and_kill_task import NotStartedYet
 
 if TYPE_CHECKING:
-    from sandbox.linux.warden.task_processes import TaskProcesses
+    from sandbox.linux.warden.signal_and_kill_task import TaskProcesses
 
 #: Seconds for the sandbox to be built, from the warden's start to the command's.
 SETUP_SECONDS = 30.0

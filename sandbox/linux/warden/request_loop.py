@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.linux.caller.worker_threads import WorkerThreads
-from sandbox.linux.connect.socket_calls import SocketCalls
+from sandbox.linux.connect.connect_and_send_calls import SocketCalls
 from sandbox.linux.connect.stand_in_ports import NoProxyYet
 from sandbox.linux.kernel import fuse_protocol, kernel_calls, seccomp_notification
 from sandbox.linux.mask.mask_tree import MaskTree, SeenRequest

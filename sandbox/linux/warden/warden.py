@@ -21,8 +21,8 @@ from sandbox.linux.caller.caller_memory import Caller
 from sandbox.linux.inside import pid1, resource_usage
 from sandbox.linux.inside.resource_usage import ResourceUsage
 from sandbox.linux.warden.command_timeout import CommandTimeout
+from sandbox.linux.warden.signal_and_kill_task import NotStartedYet, TaskProcesses
 from sandbox.linux.warden.spare import received
-from sandbox.linux.warden.task_processes import NotStartedYet, TaskProcesses
 from sandbox.linux.warden.task_services import TaskServices
 from sandbox.linux.warden_messages import Decoder, Failed, Finished, SeenAccesses, Signal, Started, encode
 

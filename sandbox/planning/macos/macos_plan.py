@@ -21,7 +21,7 @@ from sandbox.planning.macos.service_rules import service_rules, unusable_names
 from sandbox.planning.macos.terminal_rules import others_terminals, pty_rules
 from sandbox.planning.macos.unix_socket_rules import unix_socket_rules
 from sandbox.planning.operations import Make, Name, Names, Origin
-from sandbox.planning.write_grant_operations import protected, write_places
+from sandbox.planning.write_places import protected, write_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

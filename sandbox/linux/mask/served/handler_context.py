@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sandbox.linux.mask.mask_tree import MAX_WRITE, MaskTree, SeenRequest
 from sandbox.linux.mask.served.name_lookup import NameLookup
 from sandbox.linux.mask.served.open_files import OpenFiles
-from sandbox.linux.mask.served.staged_names import StagedNames
+from sandbox.linux.mask.served.staging_directories import StagedNames
 
 if TYPE_CHECKING:
     from sandbox.linux.kernel.fuse_protocol import FuseRequest

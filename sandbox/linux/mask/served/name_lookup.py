@@ -20,7 +20,7 @@ from sandbox.request.protected_names import ProtectedNames, carries, named_below
 
 if TYPE_CHECKING:
     from sandbox.linux.mask.mask_tree import MaskTree
-    from sandbox.linux.mask.served.staged_names import StagedNames
+    from sandbox.linux.mask.served.staging_directories import StagedNames
     from sandbox.planning.served_and_staged_names import GrantedNames
 
 _KEPT_BACK = 256

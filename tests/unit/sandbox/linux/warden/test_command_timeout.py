@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.linux.warden.command_timeout import CommandTimeout
-from sandbox.linux.warden.task_processes import NotStartedYet, TaskProcesses
+from sandbox.linux.warden.signal_and_kill_task import NotStartedYet, TaskProcesses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
