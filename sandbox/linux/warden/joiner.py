@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from sandbox.contract.errors import NotStarted
 from sandbox.linux.inside import carry_out_mounts, enter_namespaces, network_listeners, pid1, pty, resource_limits
-from sandbox.linux.kernel import kernel_calls, seccomp_filter
-from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
-from sandbox.linux.warden import rehearsal
+from sandbox.linux.kernel import kernel_calls
+from sandbox.linux.warden import choose_task_filter, rehearsal
 from sandbox.linux.warden_messages import Spec, decode
 
 if TYPE_CHECKING:
@@ -28,18 +27,6 @@ DESCRIPTORS = 8
 # the spec and the three standard streams
 _DESCRIPTORS = 4
 _WITHOUT = "use the observer auto, which does without"
-
-
-@functools.cache
-def task_filter(notify: seccomp_filter.Notify, *, free: bool = False) -> bytes:
-    """The filter of every task on this machine; the supervisor assembles it before it forks.
-
-    Args:
-        notify: which calls stop for the warden.
-        free: whether the task may connect to any socket while nobody makes connections for it.
-    """
-    sockets: seccomp_filter.UnixSockets = "mediated" if notify != "none" else "free" if free else "refused"
-    return seccomp_filter.program(ARCHITECTURES[os.uname().machine], notify=notify, unix_sockets=sockets)
 
 
 def main(link: socket.socket, *, proc: bool) -> NoReturn:
@@ -202,7 +189,7 @@ def _build(
     masked = _masked(spec, inside)
     if spec.granted and not (masked and spec.staging):
         raise NotStarted("write grants of names cannot be served without a mask and a staging area")
-    notify: seccomp_filter.Notify = "none" if spec.observer in ("none", "strace") else "writes" if masked else "all"
+    notify = choose_task_filter.notified(spec, masked=masked)
 
     # the warden is asked before anything is mounted, so that it answers in time
     shown = _hand_over(link, device, mask) if masked and isinstance(device, int) else None
@@ -219,8 +206,7 @@ def _build(
     network_listeners.resolve(resolver)
     if spec.screen is not None:
         stdio = pty.make(spec.screen, stdio[0])
-    free = notify == "none" and spec.network.unix_sockets is True
-    program = task_filter(notify, free=True) if free else task_filter(notify)
+    program = choose_task_filter.task_filter(spec, notify)
     for number, fd in enumerate([os.dup(fd) for fd in stdio]):
         os.dup2(fd, number)
     pid1.run(

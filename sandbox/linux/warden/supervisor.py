@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from sandbox.contract.errors import remedy
 from sandbox.linux.inside import resource_limits
 from sandbox.linux.kernel import kernel_calls
-from sandbox.linux.warden import joiner, lifecycle, rehearsal
+from sandbox.linux.warden import choose_task_filter, lifecycle, rehearsal
 from sandbox.linux.warden.lifecycle import DESCRIPTORS
 from sandbox.linux.warden_messages import Base, Failed, encode
 from sandbox.proxy.policy.host_rules import HostRules
@@ -60,8 +60,8 @@ def main(descriptor: int) -> None:
     # bubblewrap refuses to start with capabilities, unless root starts it
     kernel_calls.pass_on_no_capability()
     requests.send(b"ready")
-    joiner.task_filter("writes")
-    joiner.task_filter("all")
+    choose_task_filter.assembled("writes")
+    choose_task_filter.assembled("all")
     rehearsal.spec()
     resource_limits.most_processes()
     resource_limits.kernel_version()
