@@ -3,7 +3,7 @@
 .POSIX:
 .NOTPARALLEL:
 .PHONY: help run test quick lint types contracts fresh unit kernel shares mac ordinary-user search bench soak docs clean
-.PHONY: test-tools forget-second-tries second-tries lowest lock
+.PHONY: test-tools test-packages forget-second-tries second-tries lowest lock
 
 VENV = .venv
 BIN = $(VENV)/bin
@@ -85,7 +85,9 @@ second-tries:
 		echo "tests that needed a second try, which is a bug of theirs:"; sort -u $(SECOND_TRIES) | sed 's/^/  /'; \
 	else echo "no test needed a second try"; fi
 
-test-tools: $(INSTALLED)
+test-tools: $(INSTALLED) test-packages
+
+test-packages:
 	scripts/system-packages bwrap strace git npm setpriv curl openssl ssh dropbear
 
 lint: $(INSTALLED)

@@ -286,11 +286,16 @@ _UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize("what", _UNREADABLE)
 @pytest.mark.parametrize(
-    "words", [("--all",), ("--all", "plain"), ("apps/shop#build", "apps/shop#plain"), ("libs/money#build", "-j", "1")]
+    ("words", "what"),
+    [
+        *((("--all",), what) for what in _UNREADABLE),
+        (("--all", "plain"), "a directory"),
+        (("apps/shop#build", "apps/shop#plain"), "not TOML"),
+        (("libs/money#build", "-j", "1"), "tasks under another key"),
+    ],
 )
-def test_a_file_that_cannot_be_read_keeps_everything_from_running(root: Path, what: str, words: list[str]) -> None:
+def test_a_file_that_cannot_be_read_keeps_everything_from_running(root: Path, words: list[str], what: str) -> None:
     file = root / "libs/money/vx.toml"
     file.unlink()
     text = _UNREADABLE[what]
