@@ -29,8 +29,9 @@ DISTINCT_LIMIT = 100_000
 #: The most characters in the paths of those calls; likewise.
 TEXT_LIMIT = 32 << 20
 
-# a caller whose call a signal interrupted is read again after so many seconds
-_TRIES, _PAUSE = 50, 0.0001
+# a caller whose call a signal interrupted, or that has not gone to sleep in it for want of a processor, is read again
+# after each of these; 0.3 seconds together
+_PAUSES = tuple(0.0001 * 1.1**count for count in range(60))
 
 
 class Recorder:
@@ -210,7 +211,7 @@ class Recorder:
         )
 
     def _standing(self, thread: int) -> tuple[str, list[call_paths.NamedPath]]:
-        for _ in range(_TRIES):
+        for pause in _PAUSES:
             text = call_paths.read(f"/proc/{thread}/syscall", 512).decode("ascii", "replace")
             try:
                 standing = observed_syscalls.parse_syscall_line(text)
@@ -220,7 +221,7 @@ class Recorder:
                 break
             if text.startswith("-1"):  # outside any call: the caller is being killed
                 raise call_paths.Gone
-            time.sleep(_PAUSE)  # a signal wakes the caller for a moment, and its call goes on waiting
+            time.sleep(pause)  # a signal wakes the caller for a moment, and its call goes on waiting
         else:
             raise PermissionError("the caller never stands still")
         number, registers = standing
