@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from sandbox.contract.results import Access, Fix, Hint, Protections, RunRefusal, RunResult, Violation
     from sandbox.judge.fix_from_result import fix
     from sandbox.request.request import Request
-    from sandbox.session.doctor import HostReport, Probe
-    from sandbox.session.executor import SandboxExecutor, as_executor
+    from sandbox.session.futures_executor import SandboxExecutor, as_executor
+    from sandbox.session.machine_verdict import HostReport, Probe
     from sandbox.session.probe_memory import Prober
     from sandbox.session.server import Server
     from sandbox.session.server_readiness import NotReady, Ready
@@ -56,8 +56,8 @@ _ROOMS = {
     "contract.results": ("Access", "Fix", "Hint", "Protections", "RunRefusal", "RunResult", "Violation"),
     "judge.fix_from_result": ("fix",),
     "request.request": ("Request",),
-    "session.doctor": ("HostReport", "Probe"),
-    "session.executor": ("SandboxExecutor", "as_executor"),
+    "session.machine_verdict": ("HostReport", "Probe"),
+    "session.futures_executor": ("SandboxExecutor", "as_executor"),
     "session.probe_memory": ("Prober",),
     "session.server": ("Server",),
     "session.server_readiness": ("NotReady", "Ready"),

@@ -67,6 +67,10 @@ def nothing(_path: str) -> bool:
     return False
 
 
+#: The kernel's own file systems: a refusal there lies with the machine and is never a missing grant.
+_KERNELS_OWN = ("/dev", "/proc", "/sys")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boundary:
     """The places, walls and facts that one attempt's accesses are compared with; every path canonical.
@@ -177,3 +181,14 @@ class Boundary:
         return any(paths.at_or_under(path, directory) for path in held) or any(
             wall.closed and paths.at_or_under(directory, wall.path) for wall in self.walls
         )
+
+
+def reported(path: str, boundary: Boundary) -> bool:
+    """Whether a denial at a path is the task's own matter and so fails it."""
+    return any(paths.at_or_under(path, root) for root in (boundary.project, *boundary.withheld))
+
+
+def never_counts(path: str, boundary: Boundary) -> bool:
+    """Whether no denial at a path ever counts."""
+    own = (boundary.temp,) if boundary.temp else ()
+    return any(paths.at_or_under(path, root) for root in (*_KERNELS_OWN, *own))

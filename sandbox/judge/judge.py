@@ -8,6 +8,7 @@ from sandbox.contract.config import Ignore, Reach
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Violation
 from sandbox.judge.attempt_denials import AttemptDenials, Denied
+from sandbox.judge.boundary import never_counts
 from sandbox.judge.fix import fix
 from sandbox.judge.hints.all_hints import hints
 from sandbox.judge.ignore_lists import IgnoreLists
@@ -16,7 +17,7 @@ from sandbox.judge.made_beside_names import MadeBesideNames
 from sandbox.judge.network_denials import NetworkDenials
 from sandbox.judge.path_as_entry import shown
 from sandbox.judge.remedy_class import classify
-from sandbox.judge.which_denials_count import WhichDenialsCount, never_counts
+from sandbox.judge.which_denials_count import WhichDenialsCount
 from sandbox.planning.operations import Bind
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from sandbox.base import known_sockets, paths
 from sandbox.base.host_patterns import PatternRefused, check_pattern, is_address
 from sandbox.contract.results import Fix, Hint, Violation
 from sandbox.judge import path_as_entry
-from sandbox.judge.which_denials_count import never_counts
+from sandbox.judge.boundary import never_counts
 from sandbox.proxy.policy import address_guard
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sandbox.base import paths
 from sandbox.contract.intents import Intent
+from sandbox.judge.boundary import reported
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Access
@@ -18,20 +18,7 @@ if TYPE_CHECKING:
     from sandbox.judge.ignore_lists import IgnoreLists
     from sandbox.judge.made_beside_names import MadeBesideNames
 
-#: The kernel's own file systems: a refusal there lies with the machine and is never a missing grant.
-_KERNELS_OWN = ("/dev", "/proc", "/sys")
 _OPENS = frozenset({Intent.OPEN, Intent.EXEC})
-
-
-def reported(path: str, boundary: Boundary) -> bool:
-    """Whether a denial at a path is the task's own matter and so fails it."""
-    return any(paths.at_or_under(path, root) for root in (boundary.project, *boundary.withheld))
-
-
-def never_counts(path: str, boundary: Boundary) -> bool:
-    """Whether no denial at a path ever counts."""
-    own = (boundary.temp,) if boundary.temp else ()
-    return any(paths.at_or_under(path, root) for root in (*_KERNELS_OWN, *own))
 
 
 def looked_past_a_wall(access: Access, boundary: Boundary) -> bool:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from sandbox.contract.config import Reach
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Violation
+from sandbox.judge.boundary import never_counts, reported
 from sandbox.judge.judge import Judge
 from sandbox.judge.path_as_entry import shown
-from sandbox.judge.which_denials_count import never_counts, reported
 
 if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig

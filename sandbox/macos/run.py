@@ -6,7 +6,7 @@ import secrets
 import threading
 from typing import TYPE_CHECKING
 
-from sandbox.base.redact_secrets import masker
+from sandbox.base.secret_masker import masker
 from sandbox.contract.errors import NotStarted
 from sandbox.contract.run_options import GRACE
 from sandbox.machine.ask_facts import Snapshot

@@ -14,14 +14,14 @@ from sandbox.planning.operations import Name, Names, Origin
 from sandbox.planning.path_reach import Plan
 from sandbox.planning.read_grants import LINK, ReadGrants
 from sandbox.planning.served_and_staged_names import GrantedNames
-from sandbox.planning.write_places import protected, write_places
+from sandbox.planning.uncovered_write_grants import protected, write_places
 from sandbox.request.protected_names import ProtectedNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sandbox.base.host_facts import Files
-    from sandbox.planning.write_places import WritePlace
+    from sandbox.planning.uncovered_write_grants import WritePlace
     from sandbox.request.request import Request
     from sandbox.request.write_grant_shapes import WriteGrant
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.session.doctor import HostReport
+    from sandbox.session.machine_verdict import HostReport
 
 
 class Prober:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sandbox.planning.path_reach import Plan
     from sandbox.request.linked_packages import LinkedProjects
     from sandbox.request.request import Request
-    from sandbox.session.doctor import HostReport
+    from sandbox.session.machine_verdict import HostReport
     from sandbox.session.probe_memory import Prober
 
 __all__ = ["Ready", "RunOptions", "Server", "Session", "Wrapped", "plan", "probe"]
@@ -263,12 +263,12 @@ class Session:
         Args:
             weaker: the mode: whether the task accepts a weaker sandbox (`weakerWhenNested`).
         """
-        from sandbox.session import doctor, probe_memory
+        from sandbox.session import machine_verdict, probe_memory
 
         with self._lock:
             if self._prober is None:
                 self._prober = probe_memory.Prober(
-                    lambda mode: doctor.ask(lambda: self._trial(weaker=mode), self.machine)
+                    lambda mode: machine_verdict.ask(lambda: self._trial(weaker=mode), self.machine)
                 )
             prober = self._prober
         return prober(weaker=weaker)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandbox.base import globs, paths
-from sandbox.planning.macos import path_regex
+from sandbox.planning.macos import pattern_regex
 from sandbox.planning.macos.macos_path_reach import MacPlan
 from sandbox.planning.macos.profile_rules import At, Below, Matching, Rule
 from sandbox.planning.macos.profile_text import quoted, regex, text
@@ -71,7 +71,7 @@ def _matched(grant: str, path: str) -> bool:
 def test_an_expression_matches_what_its_pattern_does_and_all_below(grant: str, some: list[str]) -> None:
     every = {*some, *(f"{path}{grant}" for path in some[:2]), *(grant.replace("*", path[1:]) for path in some)}
     matches = globs.matcher((grant,))
-    expression = path_regex.expression(grant)
+    expression = pattern_regex.expression(grant)
     for path in every:
         wanted = any(map(matches, (path, *paths.parents(path))))
         assert searched(expression, path) is wanted, path
@@ -87,10 +87,10 @@ def test_what_is_left_of_a_pattern_in_a_directory_matches_what_it_matches_there(
     matches = globs.matcher((grant,))
     path = directory + rest
     wanted = any(matches(one) for one in (path, *paths.parents(path)) if paths.at_or_under(one, directory))
-    found = path_regex.restricted(grant, directory)
+    found = pattern_regex.restricted(grant, directory)
     assert any(_matched(one.rstrip("/"), path) for one in found) is wanted
     strictly = any(matches(one) for one in (path, *paths.parents(path)) if paths.under(one, directory))
-    assert any(_matched(one, path) for one in path_regex.restricted(grant, directory, strictly=True)) is strictly
+    assert any(_matched(one, path) for one in pattern_regex.restricted(grant, directory, strictly=True)) is strictly
 
 
 @given(st.lists(any_names, min_size=1, max_size=4))
@@ -104,7 +104,7 @@ def test_any_path_can_be_spelled(parts: list[str]) -> None:
     assert not profile.allows("file-read-data", f"{path}x")
     assert profile.allows("file-write-data", path)
     assert not profile.allows("file-write-data", f"{path}/x")
-    assert searched(f"^{path_regex.literal(path)}$", path)
+    assert searched(f"^{pattern_regex.literal(path)}$", path)
 
 
 @given(st.text(min_size=1))
@@ -127,9 +127,9 @@ def test_every_other_spelling_of_what_is_denied_is_denied_too(
     name: str, change: str, form: Literal["NFC", "NFD"]
 ) -> None:
     other = unicodedata.normalize(form, getattr(name, change)())
-    assert searched(path_regex.aliases(f"/ws/{name}"), f"/ws/{other}")
-    assert searched(path_regex.aliases(f"/ws/{name}"), f"/WS/{other}/below")
-    assert not searched(path_regex.aliases(f"/ws/{name}"), f"/ws/{other}0")
+    assert searched(pattern_regex.aliases(f"/ws/{name}"), f"/ws/{other}")
+    assert searched(pattern_regex.aliases(f"/ws/{name}"), f"/WS/{other}/below")
+    assert not searched(pattern_regex.aliases(f"/ws/{name}"), f"/ws/{other}0")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_every_other_spelling_of_what_is_denied_is_denied_too(
     ],
 )
 def test_known_aliases_are_covered(name: str, other: str) -> None:
-    assert searched(path_regex.aliases(f"/ws/{name}"), f"/ws/{other}")
+    assert searched(pattern_regex.aliases(f"/ws/{name}"), f"/ws/{other}")
 
 
 _EXECUTED = (
@@ -176,7 +176,7 @@ def test_names_other_programs_execute_are_told_alike(above: list[str], rest: lis
     root = "/".join(("/ws", *above))
     path = "/".join((root, *rest))
     wanted = named_below(path, root, git_config=git_config)
-    found = any(searched(one, path) for one in path_regex.executed(root, git_config=git_config))
+    found = any(searched(one, path) for one in pattern_regex.executed(root, git_config=git_config))
     if found is not wanted:
         # in a submodule's repository more is held than need be, never less
         assert found

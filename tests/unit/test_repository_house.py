@@ -24,7 +24,7 @@ MOST_LINES_OF_A_FILE = 400
 #: The same part of a run, once for each platform.
 TWINS = {"attempt", "attempt_result", "command_timeout", "doctor_probes", "proxy_handle", "proxy_process", "pty", "run"}
 #: A command, and the room it calls.
-COMMANDS = {"doctor", "run"}
+COMMANDS = {"run"}
 #: Words that stand for a thing nobody has named yet.
 PRONOUNS = {
     *(

@@ -330,8 +330,8 @@ class Task:
         return self._request(judged)
 
     def _request(self, judged: JudgedBlock) -> Request:
-        from vxconf.resolve.cache_inputs import unreadable_inputs
         from vxconf.resolve.judge_block import refusal_diagnostic
+        from vxconf.resolve.unreadable_cache_inputs import unreadable_inputs
 
         loaded, model = self.project.loaded, self.model
         assert loaded is not None and loaded.document is not None and model is not None  # noqa: S101, PT018  see _judge

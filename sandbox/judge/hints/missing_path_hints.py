@@ -9,8 +9,8 @@ from sandbox.base import paths
 from sandbox.contract.config import Reach
 from sandbox.contract.results import Hint
 from sandbox.judge import path_as_entry
+from sandbox.judge.boundary import never_counts
 from sandbox.judge.hints.upstream_output_hints import not_made
-from sandbox.judge.which_denials_count import never_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ import errno as errors
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from sandbox.linux.caller.path_walk import walk
+from sandbox.linux.caller.resolve_path_as_caller import walk
 from sandbox.linux.kernel import observed_syscalls, sockaddr
 
 if TYPE_CHECKING:

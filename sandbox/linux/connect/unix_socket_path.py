@@ -8,7 +8,7 @@ import stat
 from typing import NamedTuple
 
 from sandbox.linux.caller import caller_memory
-from sandbox.linux.caller.path_walk import walk
+from sandbox.linux.caller.resolve_path_as_caller import walk
 
 _OPEN = os.O_PATH | os.O_CLOEXEC
 _DIRECTORY = os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY

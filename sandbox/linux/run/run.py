@@ -8,7 +8,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sandbox.base.redact_secrets import masker
+from sandbox.base.secret_masker import masker
 from sandbox.contract.errors import ASK, Masked, NotStarted, SandboxError
 from sandbox.contract.run_options import GRACE, Runner
 from sandbox.judge.judge import Judge

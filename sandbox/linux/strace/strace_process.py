@@ -24,7 +24,7 @@ import time
 from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.contract.intents import Intent
-from sandbox.linux.caller import path_walk
+from sandbox.linux.caller import resolve_path_as_caller
 from sandbox.linux.kernel import bpf, kernel_calls, seccomp_filter
 from sandbox.linux.kernel.observed_syscalls import WRITES
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
@@ -118,13 +118,13 @@ class _Places:
             self._devices = os.open(f"/proc/{command}/root/dev", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
-        return path_walk.walk(pid, path, base=base, follows=follows, root=root, devices=self._devices)
+        return resolve_path_as_caller.walk(pid, path, base=base, follows=follows, root=root, devices=self._devices)
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)
 
     def is_closed_link(self, pid: int, path: str) -> bool:
-        return path_walk.is_closed_link(pid, path)
+        return resolve_path_as_caller.is_closed_link(pid, path)
 
     def changes(self, call: str, intent: Intent, path: str) -> bool:
         if not self._executed:

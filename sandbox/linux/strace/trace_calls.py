@@ -50,7 +50,7 @@ class TracedFiles(Protocol):
     """The host's file system, as far as a trace needs it."""
 
     def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
-        """The absolute path, with no link left, that `path` leads the caller to; see `path_walk.walk`."""
+        """The absolute path, with no link left, that `path` leads the caller to; see `resolve_path_as_caller.walk`."""
 
     def exists(self, path: str) -> bool:
         """Whether the path exists; a link in the last place is not followed."""
@@ -59,7 +59,7 @@ class TracedFiles(Protocol):
         """Whether a call that writes there is refused by name, so that it counts though it succeeded."""
 
     def is_closed_link(self, pid: int, path: str) -> bool:
-        """Whether a path goes through a link that is closed to the caller; see `path_walk.is_closed_link`."""
+        """Whether a path goes through a link closed to the caller; see `resolve_path_as_caller.is_closed_link`."""
 
 
 class _Named(NamedTuple):

@@ -13,15 +13,15 @@ from sandbox.base.host_facts import Kind
 from sandbox.contract.errors import RequestRefused
 from sandbox.planning.macos.macos_path_reach import MacPlan
 from sandbox.planning.macos.network_rules import network_rules
-from sandbox.planning.macos.path_regex import aliases, carriers, executed
 from sandbox.planning.macos.path_rules import Marks
+from sandbox.planning.macos.pattern_regex import aliases, carriers, executed
 from sandbox.planning.macos.process_start_rules import device_rules, start_rules
 from sandbox.planning.macos.profile_rules import EXEC, READ, WRITE, At, Below, Expression, Filter, Rule
 from sandbox.planning.macos.service_rules import service_rules, unusable_names
 from sandbox.planning.macos.terminal_rules import others_terminals, pty_rules
 from sandbox.planning.macos.unix_socket_rules import unix_socket_rules
 from sandbox.planning.operations import Make, Name, Names, Origin
-from sandbox.planning.write_places import protected, write_places
+from sandbox.planning.uncovered_write_grants import protected, write_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.errors import Refusal
-from sandbox.planning.macos.path_regex import aliases, has_aliases, restricted, ways
+from sandbox.planning.macos.pattern_regex import aliases, has_aliases, restricted, ways
 from sandbox.planning.macos.profile_rules import EXEC, LOOK, READ, WRITE, At, Below, Expression, Filter, Matching, Rule
 from sandbox.planning.operations import Names, Origin
 from sandbox.request import grant_refusals

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from sandbox.base import globs, paths
-from sandbox.planning.macos.path_regex import expression, itself
+from sandbox.planning.macos.pattern_regex import expression, itself
 from sandbox.planning.operations import Origin, shown
 
 if TYPE_CHECKING:

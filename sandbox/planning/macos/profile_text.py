@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sandbox.base import paths
 from sandbox.contract.errors import Refusal, RequestRefused
 from sandbox.contract.refusal_codes import TOO_MUCH
-from sandbox.planning.macos.path_regex import BELOW, literal
+from sandbox.planning.macos.pattern_regex import BELOW, literal
 from sandbox.planning.macos.profile_rules import At, Below, Expression, Matching, Plain, Rule
 from sandbox.planning.operations import Origin, shown
 

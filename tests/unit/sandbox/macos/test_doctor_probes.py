@@ -10,7 +10,7 @@ import pytest
 from sandbox.base.host_facts import HostFacts
 from sandbox.machine import ask_facts
 from sandbox.macos import doctor_probes, system_tools
-from sandbox.session import doctor, session
+from sandbox.session import machine_verdict, session
 from tests.support.fake_mac import FakeMac
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def mac(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMac:
     fake = FakeMac.at(tmp_path / "mac")
     facts = HostFacts(platform="macos", home=str(tmp_path), temp_root=str(tmp_path / "temp"))
     monkeypatch.setattr(system_tools, "SYSTEM", fake.tools)
-    for room in (ask_facts, doctor, session, doctor_probes):
+    for room in (ask_facts, machine_verdict, session, doctor_probes):
         monkeypatch.setattr(room, "host_facts", lambda: facts)
     return fake
 

@@ -15,7 +15,7 @@ import vxconf
 from sandbox.base.host_facts import HostFacts
 from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.contract.errors import RequestRefused
-from sandbox.planning.macos.path_regex import BELOW, aliases, literal
+from sandbox.planning.macos.pattern_regex import BELOW, aliases, literal
 from sandbox.planning.macos.plan_of_request import plan
 from sandbox.planning.macos.profile_text import text
 from sandbox.request import credential_stores

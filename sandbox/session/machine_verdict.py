@@ -1,4 +1,4 @@
-"""EFFECT: the doctor, who finds out what this machine can do by one sandboxed `true` through the real path."""
+"""EFFECT: the verdict whether this machine can make sandboxes, by one sandboxed `true` through the real path."""
 
 from __future__ import annotations
 
