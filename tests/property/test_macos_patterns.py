@@ -6,7 +6,7 @@ import unicodedata
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sandbox.base import globs, paths
@@ -68,6 +68,9 @@ def _matched(grant: str, path: str) -> bool:
 #: Some sixty paths are compared for each pattern.
 @settings(max_examples=60)
 @given(grants.map(globs.collapse).filter(_is_pattern), st.lists(places, min_size=30, max_size=30))
+@example("/[]][!a]", ["/].", "/]a"])
+@example("/b[.-]", ["/b.", "/b-"])
+@example("/[!a]x", ["/.x", "/ax"])
 def test_an_expression_matches_what_its_pattern_does_and_all_below(grant: str, some: list[str]) -> None:
     every = {*some, *(f"{path}{grant}" for path in some[:2]), *(grant.replace("*", path[1:]) for path in some)}
     matches = globs.matcher((grant,))

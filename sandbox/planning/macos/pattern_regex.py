@@ -134,11 +134,12 @@ def _class_end(text: str) -> int:
 @functools.lru_cache(maxsize=512)
 def _characters(bracket: str) -> str:
     """An expression for the characters a bracket expression matches, as the library that knows patterns says."""
-    matches = globs.matcher((f"/{bracket}",))
+    # behind another character, where a dot is a character like any other: `/.` is no name
+    matches = globs.matcher((f"/_{bracket}",))
     named = [ord(character) for character in bracket if ord(character) > 0x7F]  # noqa: PLR2004  the end of ASCII
     known = [*range(1, 0x80), *(range(min(named), max(named) + 1) if named else ())]
-    inside = [chr(code) for code in known if chr(code) != "/" and matches(f"/{chr(code)}")]
-    if matches("/\U0010fffd"):
+    inside = [chr(code) for code in known if chr(code) != "/" and matches(f"/_{chr(code)}")]
+    if matches("/_\U0010fffd"):
         outside = [chr(code) for code in known if chr(code) not in inside and chr(code) != "/"]
         return _without(outside)
     return _among(inside)
