@@ -1,8 +1,8 @@
 """The share of each run, where the tests in sandboxes run as root, as an ordinary user and without a `/dev/fuse`.
 
-All three together run every test. A test of a wall runs in all three. A test that names its observer runs once with
-each observer, some of them as root and the others as an ordinary user; which ones are whose changes from test to test.
-A test that is `one_user` runs once.
+A test of a wall runs in all three. A test that names its observer runs once with each observer, some of them as root
+and the others as an ordinary user; which ones are whose changes from test to test. A test that is `one_user` runs once.
+A test that is `further` is another form of one that runs, and is left to the runs of all tests.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ def takes(share: str, item: pytest.Item) -> bool:
     """Whether a run of a share runs a test."""
     if share == ALL:
         return True
+    if item.get_closest_marker("further") is not None:
+        return False
     if item.get_closest_marker("one_user") is not None:
         return share == "ordinary"
     observer = _OBSERVER.search(item.nodeid) if item.get_closest_marker("one_observer") is not None else None

@@ -1,4 +1,4 @@
-"""Stages and shares: together they are every test, and a share is the tests its user is there for."""
+"""Stages and shares: each test has a stage, and a share is the tests its user is there for."""
 
 from __future__ import annotations
 
@@ -41,6 +41,11 @@ def test_a_test_of_a_wall_runs_as_everybody() -> None:
 
 def test_a_test_of_a_report_runs_once_whatever_it_observes() -> None:
     assert _takers("tests/kernel/test_a.py::test_b[mask]", "one_user", "one_observer") == ["ordinary"]
+
+
+def test_a_further_form_is_left_to_the_runs_of_all() -> None:
+    assert _takers("tests/kernel/test_a.py::test_b[mask]", "further", "one_user") == []
+    assert shares.takes(shares.ALL, cast("Any", _Item("tests/kernel/test_a.py::test_b", ("further",))))
 
 
 @pytest.mark.parametrize("test", [f"test_{number}" for number in range(20)])
