@@ -102,13 +102,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if shares.takes(share, item)]
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    yield
-    # after the shuffle: a worker's group, or a long test, that came last would be waited for by all other workers
-    session.items.sort(key=_turn)
+    # pytest-randomly has shuffled them: a worker's group, or a long test, that came last would be waited for by all
+    items.sort(key=_turn)
 
 
 def _turn(item: pytest.Item) -> int:
