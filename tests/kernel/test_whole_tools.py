@@ -17,6 +17,7 @@ import pytest
 from tests.conftest import make_tree
 from tests.kernel.conftest import shown
 from tests.support import installed
+from tests.support.observers import OBSERVERS_OF_LONG_TOOLS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,6 +125,7 @@ def eslint_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # one worker installs it once
 @pytest.mark.xdist_group("eslint")
+@pytest.mark.parametrize("observer", OBSERVERS_OF_LONG_TOOLS)
 def test_eslint(project: Workspace, eslint_modules: Path) -> None:
     shutil.copytree(eslint_modules, project.project / "node_modules", symlinks=True, copy_function=os.link)
     make_tree(project.project, {"eslint.config.mjs": _FLAT, "src/cart.js": "export const total = 1;\n"})

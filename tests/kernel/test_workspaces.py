@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.installed import Installed, fresh, linked_copy, paths
-from tests.support.observers import NEEDS_MASK, OBSERVERS
+from tests.support.observers import NEEDS_MASK, OBSERVERS_OF_LONG_TOOLS
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ class TestTypeScript:
         built.passes("apps/shop#build")
         assert (built.root / "apps/shop/dist/cart.js").stat().st_mtime_ns == written
 
-    @pytest.mark.parametrize("observer", [*OBSERVERS[1:]])
+    @pytest.mark.parametrize("observer", OBSERVERS_OF_LONG_TOOLS[1:])
     def test_every_observer_lets_the_compiler_and_its_tests_pass(self, built: Installed, observer: str) -> None:
         built.passes("apps/shop#build")  # it grants names, which strace answers for nowhere
         for task in ("libs/money#build", "libs/money#test", "apps/shop#test"):

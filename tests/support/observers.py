@@ -27,3 +27,6 @@ OBSERVERS = [
 
 #: Those that answer a call before it is made: strace tells of what was done, and refuses nothing by its name.
 ANSWERING = OBSERVERS[:2]
+
+#: For whole tools that take long: strace only tells of what they did, which shorter tests of it hold as well.
+OBSERVERS_OF_LONG_TOOLS = [*ANSWERING, pytest.param("strace", marks=[*OBSERVERS[2].marks, pytest.mark.further])]
