@@ -33,8 +33,8 @@ TELLING = observed_syscalls.WRITES | observed_syscalls.OPENS
 
 _WRITES = re.compile(rb"O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE)")
 _RESOLVE_IN_ROOT = 0x10
-# links of a process to its directories, gone once the process is
-_OWN = re.compile(r"/proc/(self|thread-self|\d+)(?:/task/\d+)?/(cwd|root)(?=/|$)")
+# links of the caller to its own directories, gone once it is; another thread may have others (unshare(2), CLONE_FS)
+_OWN = re.compile(r"/proc/(?:self|thread-self)/(cwd|root)(?=/|$)")
 _PROC = "/proc/"
 _UNKNOWN = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(?:cwd|root|fd/\d+)/.")
 # the number of arguments of each call that are read
@@ -264,16 +264,16 @@ class TracedCalls:
         asked, base = named.asked, named.base
         spelled = asked if asked.startswith("/") else f"{base.rstrip('/')}/{asked}"
         own = _OWN.match(spelled) if spelled.startswith(_PROC) else None
-        if own is not None and named.root == "/" and own.group(1) in ("self", "thread-self"):
-            base = named.cwd if own.group(2) == "cwd" else "/"
+        if own is not None and named.root == "/":
+            base = named.cwd if own.group(1) == "cwd" else "/"
             asked = "." + own.string[own.end() :]
         path = self._places.walk(pid, asked, base=base, follows=named.follows, root=named.root)
         if not path.startswith(_PROC):
             return path
         own = _OWN.match(path)
-        if own is not None and named.root == "/" and own.group(1) in ("self", "thread-self"):
+        if own is not None and named.root == "/":
             # a link led to a directory of a process that has ended, or is ending: its /proc entry outlives its links
-            base = named.cwd if own.group(2) == "cwd" else "/"
+            base = named.cwd if own.group(1) == "cwd" else "/"
             path = self._places.walk(pid, "." + path[own.end() :], base=base, follows=named.follows, root="/")
         # the link led somewhere when the call was made: its process, or the descriptor, is gone since
         if _UNKNOWN.match(path) and not self._places.is_closed_link(pid, path):

@@ -5,42 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tests.support.memory_files import MemoryFiles
-from vxconf.resolve.resolve_block import Resolution, resolve
-from vxconf.resolve.task_model_from_data import fill_defaults
-
-_FILES = MemoryFiles.of(
-    "/ws/base.toml",
-    "/ws/apps/shop/lib/cart.py",
-    "/ws/apps/shop/target/",
-    "/ws/apps/shop/notes.md",
-    "/ws/apps/shop/dist/",
-    "/ws/apps/shop/[id]/x",
-    "/ws/libs/money/src/coin.py",
-    "/home/mel/.cache/pip/",
-    links={
-        "/ws/apps/shop/alias": "target",
-        "/ws/apps/shop/out": "../../libs/money/src",
-        "/ws/apps/shop/dangling": "../../gone",
-        "/ws/apps/shop/loop": "loop",
-        "/ws/link": "/ws/apps/shop/target",
-    },
-)
-
-
-def _resolve(block: dict[str, object], *, files: MemoryFiles = _FILES, project: str = "/ws/apps/shop") -> Resolution:
-    model = fill_defaults({"tasks": {"t": {"exec": {"command": "x", "sandbox": block}}}})
-    run = model.tasks[0].exec
-    assert run is not None
-    assert run.sandbox is not None
-    return resolve(run.sandbox, platform="linux", workspace="/ws", project=project, home="/home/mel", files=files)
+from tests.support.resolved_blocks import resolved_block
 
 
 def _read(*grants: str) -> tuple[str, ...]:
-    return _resolve({"allow": {"read": list(grants)}}).config.allow_read
+    return resolved_block({"allow": {"read": list(grants)}}).config.allow_read
 
 
 def _write(*grants: str) -> tuple[str, ...]:
-    return _resolve({"allow": {"write": list(grants)}}).config.allow_write
+    return resolved_block({"allow": {"write": list(grants)}}).config.allow_write
 
 
 @pytest.mark.parametrize(
@@ -103,7 +76,7 @@ def test_a_write_grant_is_a_directory_by_its_spelling_or_where_one_stands_outsid
 
 @pytest.mark.parametrize("grant", ["out/", "out/new/", "dangling", "dangling/x/", "out/*.py", "./alias/../out/"])
 def test_a_write_grant_spelled_inside_the_project_that_lands_outside_is_refused_with_the_place(grant: str) -> None:
-    found = _resolve({"allow": {"write": ["dist/", grant]}})
+    found = resolved_block({"allow": {"write": ["dist/", grant]}})
     assert found.config.allow_write == ("/ws/apps/shop/dist/",)
     (refused,) = found.refusals
     assert refused.refusal.code == "VX301"
@@ -148,7 +121,7 @@ _PLANTED = MemoryFiles.of(
     ],
 )
 def test_a_link_opens_no_store_no_secret_and_no_repository_to_a_grant_that_does_not_name_it(grant: str) -> None:
-    found = _resolve({"allow": {"read": [grant]}}, files=_PLANTED)
+    found = resolved_block({"allow": {"read": [grant]}}, files=_PLANTED)
     assert found.config.allow_read == ()
     (refused,) = found.refusals
     assert refused.refusal.code == "VX301"
@@ -168,13 +141,13 @@ def test_a_link_opens_no_store_no_secret_and_no_repository_to_a_grant_that_does_
     ],
 )
 def test_a_closed_place_has_to_be_named_itself_and_other_links_are_followed(grant: str, expected: str) -> None:
-    found = _resolve({"allow": {"read": [grant]}}, files=_PLANTED)
+    found = resolved_block({"allow": {"read": [grant]}}, files=_PLANTED)
     assert (found.config.allow_read, found.refusals) == ((expected,), ())
 
 
 @pytest.mark.parametrize("entry", ["dist/s.sock", "./dist/s.sock", "dist/run/docker.sock", "/ws/apps/shop/dist/s.sock"])
 def test_a_socket_listed_in_the_project_is_none_that_a_link_leads_to(entry: str) -> None:
-    found = _resolve({"allow": {"unixSockets": ["/run/db.sock", "dist/own.sock", entry]}}, files=_PLANTED)
+    found = resolved_block({"allow": {"unixSockets": ["/run/db.sock", "dist/own.sock", entry]}}, files=_PLANTED)
     assert found.config.unix_sockets == ("/run/db.sock", "/ws/apps/shop/dist/own.sock")
     (refused,) = found.refusals
     assert (refused.refusal.code, refused.path[-1]) == ("VX301", 2)
@@ -191,17 +164,19 @@ def test_braces_are_expanded_before_anything_else() -> None:
 
 def test_literal_metacharacters_of_the_project_directory_and_home_are_escaped() -> None:
     files = MemoryFiles.of("/ws/a[1]*{b}/x")
-    config = _resolve({"allow": {"read": ["x", "*.md"]}}, files=files, project="/ws/a[1]*{b}").config
+    config = resolved_block({"allow": {"read": ["x", "*.md"]}}, files=files, project="/ws/a[1]*{b}").config
     assert config.allow_read == (r"/ws/a\[1\]\*\{b\}/x", r"/ws/a\[1\]\*\{b\}/*.md")
 
 
 def test_links_a_grant_is_spelled_through_are_kept() -> None:
-    found = _resolve({"allow": {"read": ["alias/x", "out/*.py"]}})
+    found = resolved_block({"allow": {"read": ["alias/x", "out/*.py"]}})
     assert found.links == (("/ws/apps/shop/alias", "target"), ("/ws/apps/shop/out", "../../libs/money/src"))
 
 
 def test_ignored_paths_are_anchored_like_grants_and_never_become_directories() -> None:
-    ignore = _resolve({"ignore": {"read": ["lib", "*.env"], "write": ["~/x"], "network": ["a.test:1"]}}).config.ignore
+    ignore = resolved_block(
+        {"ignore": {"read": ["lib", "*.env"], "write": ["~/x"], "network": ["a.test:1"]}}
+    ).config.ignore
     assert ignore.read == ("/ws/apps/shop/lib", "/ws/apps/shop/*.env")
     assert ignore.write == ("/home/mel/x",)
     assert ignore.network == ("a.test:1",)

@@ -3,39 +3,11 @@
 from __future__ import annotations
 
 from sandbox.contract.config import ResolvedSandboxConfig
-from tests.support.memory_files import MemoryFiles
-from vxconf.resolve.resolve_block import Resolution, resolve
-from vxconf.resolve.task_model_from_data import fill_defaults
-
-_FILES = MemoryFiles.of(
-    "/ws/base.toml",
-    "/ws/apps/shop/lib/cart.py",
-    "/ws/apps/shop/target/",
-    "/ws/apps/shop/notes.md",
-    "/ws/apps/shop/dist/",
-    "/ws/apps/shop/[id]/x",
-    "/ws/libs/money/src/coin.py",
-    "/home/mel/.cache/pip/",
-    links={
-        "/ws/apps/shop/alias": "target",
-        "/ws/apps/shop/out": "../../libs/money/src",
-        "/ws/apps/shop/dangling": "../../gone",
-        "/ws/apps/shop/loop": "loop",
-        "/ws/link": "/ws/apps/shop/target",
-    },
-)
-
-
-def _resolve(block: dict[str, object], *, files: MemoryFiles = _FILES, project: str = "/ws/apps/shop") -> Resolution:
-    model = fill_defaults({"tasks": {"t": {"exec": {"command": "x", "sandbox": block}}}})
-    run = model.tasks[0].exec
-    assert run is not None
-    assert run.sandbox is not None
-    return resolve(run.sandbox, platform="linux", workspace="/ws", project=project, home="/home/mel", files=files)
+from tests.support.resolved_blocks import resolved_block
 
 
 def test_equal_results_are_one_grant_that_knows_every_entry_it_came_from() -> None:
-    found = _resolve({"allow": {"read": ["lib/", "notes.md", "lib", "./lib/**"]}})
+    found = resolved_block({"allow": {"read": ["lib/", "notes.md", "lib", "./lib/**"]}})
     assert found.config.allow_read == ("/ws/apps/shop/lib/", "/ws/apps/shop/notes.md")
     assert [entry.text for entry in found.origin("allowRead[0]")] == ["lib/", "lib", "./lib/**"]
     assert [entry.path[-1] for entry in found.origin("allowRead[1]")] == [1]
@@ -43,13 +15,13 @@ def test_equal_results_are_one_grant_that_knows_every_entry_it_came_from() -> No
 
 
 def test_a_brace_bomb_is_refused_at_its_place() -> None:
-    found = _resolve({"allow": {"read": ["{1..9}{1..9}{1..9}{1..9}", "lib/"]}})
+    found = resolved_block({"allow": {"read": ["{1..9}{1..9}{1..9}{1..9}", "lib/"]}})
     assert found.config.allow_read == ("/ws/apps/shop/lib/",)
     assert found.refusals[0].path[-2:] == ("read", 0)
 
 
 def test_everything_else_is_carried_over_without_repeats() -> None:
-    config = _resolve(
+    config = resolved_block(
         {
             "allow": {
                 "network": ["b.test", "a.test", "b.test"],
@@ -85,5 +57,5 @@ def test_everything_else_is_carried_over_without_repeats() -> None:
 
 
 def test_true_stays_true_for_network_and_sockets() -> None:
-    config = _resolve({"allow": {"network": True, "unixSockets": True, "localBinding": True}}).config
+    config = resolved_block({"allow": {"network": True, "unixSockets": True, "localBinding": True}}).config
     assert (config.network, config.unix_sockets, config.local_binding) == (True, True, True)

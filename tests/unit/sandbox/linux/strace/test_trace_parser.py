@@ -355,7 +355,7 @@ def test_the_links_of_a_process_that_is_gone_are_known() -> None:
         ("open", "/ws/p/lib/new", "EROFS")
     ]
     assert said(f'1 open("/proc/self/root/ws/a", O_RDONLY) {MISSING}') == [("open", "/ws/a", "ENOENT")]
-    for name in ("self/fd/5", "4711/cwd", "4711/root", "self/task/7/fd/5"):
+    for name in ("self/fd/5", "4711/cwd", "4711/root", "self/task/7/fd/5", "self/task/7/cwd", "self/task/7/root"):
         _, parser = read(f'1 open("/proc/{name}/new", O_WRONLY|O_CREAT, 0666) {ROFS}', names=("/proc/1", "/proc/self"))
         assert "could not be followed" in parser.incomplete, name
     # the entry of a process that is ending outlives its links, and a link of the task's own may lead there
