@@ -6,7 +6,7 @@ otherwise. Nothing touches the machine; links are read through the `Files` hande
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sandbox.base.host_facts import Kind, remembered
 
@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 
     from sandbox.base.host_facts import Files
 
+    #: Where a path leads, and the links met on the way there: the place of each, and its text.
+    _Way = tuple[str, tuple[tuple[str, str], ...]]
+
 #: The most links followed in one path before it counts as a loop, as in the kernel (path_resolution(7)).
 LINK_HOPS = 40
+
+#: The most components of a path whose directories are each followed by themselves: every one is a call and is kept.
+_DEEPEST = 40
 
 
 def parts(path: str) -> list[str]:
@@ -81,15 +87,7 @@ def canonical(path: str, files: Files) -> str:
 
     A path that needs more than `LINK_HOPS` links comes back as it was, normalised.
     """
-    return remembered(files, ("canonical", path), lambda: _canonical(path, files))
-
-
-def _canonical(path: str, files: Files) -> str:
-    known = _known_above("canonical", path, files)
-    if known is not None:
-        return known if _is_same(path) else join(known, name(path))
-    found = _walk(path, files)
-    return normal(path) if found is None else found[0]
+    return _way(path, files)[0]
 
 
 def links_on(path: str, files: Files) -> tuple[tuple[str, str], ...]:
@@ -97,37 +95,32 @@ def links_on(path: str, files: Files) -> tuple[tuple[str, str], ...]:
 
     The places are canonical. Empty for a path that runs into a loop.
     """
-    return remembered(files, ("links", path), lambda: _links_on(path, files))
+    return _way(path, files)[1]
 
 
-def _links_on(path: str, files: Files) -> tuple[tuple[str, str], ...]:
-    known: tuple[tuple[str, str], ...] | None = _known_above("links", path, files)
-    if known is not None:
-        return known
-    found = _walk(path, files)
-    return () if found is None else found[1]
+def _way(path: str, files: Files) -> _Way:
+    """The way to a path, kept where the file system never changes."""
+    return remembered(files, ("way", path), lambda: _way_by_directory(path, files))
 
 
-def _known_above(what: str, path: str, files: Files) -> Any:
-    """The result kept for the directory a path is in, where the last component adds no link; else `None`.
+def _way_by_directory(path: str, files: Files) -> _Way:
+    """The way to the directory a path is in, and one look at the last component.
 
-    A project's paths are many, and most of the way to them is the way to the project.
+    A project's paths are many, and most of the way to them is the way to the project. A path that is itself a link is
+    walked from the root: the links above it count towards `LINK_HOPS`. Below a loop a path is as it was, normalised.
     """
-    above = path.rpartition("/")[0]
-    kept = getattr(files, "kept", {})
-    real = kept.get(("canonical", above))
-    if (
-        real is None
-        or name(path) == ".."
-        or not (_is_same(path) or files.kind(join(real, name(path))) is not Kind.LINK)
-    ):
-        return None
-    return kept.get((what, above))
-
-
-def _is_same(path: str) -> bool:
-    """Whether a path's last component is empty or `.`."""
-    return name(path) in {"", "."}
+    if not hasattr(files, "kept") or path.count("/") > _DEEPEST:
+        return _walk(path, files)
+    above, _, last = path.rpartition("/")
+    if not above and last in {"", "."}:
+        return "/", ()
+    place, links = _way(above, files)
+    if last in {"", "."}:
+        return place, links
+    if last == "..":
+        return parent(place), links
+    here = join(place, last)
+    return _walk(path, files) if files.kind(here) is Kind.LINK else (here, links)
 
 
 def follow(path: str, *, link_at: Callable[[str], str | None], passes: Callable[[str, str | None], bool]) -> str | None:
@@ -162,7 +155,8 @@ def follow(path: str, *, link_at: Callable[[str], str | None], passes: Callable[
     return here
 
 
-def _walk(path: str, files: Files) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+def _walk(path: str, files: Files) -> _Way:
+    """The way to a path, followed from the root."""
     met: list[tuple[str, str]] = []
 
     def link_at(place: str) -> str | None:
@@ -172,4 +166,4 @@ def _walk(path: str, files: Files) -> tuple[str, tuple[tuple[str, str], ...]] | 
         return met[-1][1]
 
     found = follow(path, link_at=link_at, passes=lambda _place, _text: True)
-    return None if found is None else (found, tuple(met))
+    return (normal(path), ()) if found is None else (found, tuple(met))

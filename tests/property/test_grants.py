@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
-from sandbox.machine.ask_facts import HostFiles
+from sandbox.machine.ask_facts import HostFiles, Snapshot
 from tests.property.strategies import any_names, below, trees
 from tests.support.memory_files import MemoryFiles
 
@@ -164,10 +164,11 @@ def test_canonical_is_what_the_kernel_says(files: MemoryFiles, asked: list[str])
             else:
                 real.add(top + path, kind)
         build(real, top)
+        snapshot = Snapshot()
         for path in [*asked, *files.kinds]:
             spelled = paths.normal(top + path)
             found = paths.canonical(spelled, HostFiles())
-            assert found == paths.canonical(spelled, real)
+            assert found == paths.canonical(spelled, real) == paths.canonical(spelled, snapshot)
             try:
                 expected = os.path.realpath(spelled, strict=True)
             except FileNotFoundError:

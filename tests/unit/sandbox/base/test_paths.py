@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.base import paths
-from sandbox.machine.ask_facts import HostFiles
+from sandbox.machine.ask_facts import HostFiles, Snapshot
 from tests.support.memory_files import MemoryFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from sandbox.base.host_facts import Kind
 
 
 @pytest.mark.parametrize(
@@ -103,6 +105,33 @@ def test_forty_links_are_followed_and_the_next_one_is_not() -> None:
     assert paths.canonical("/l0", files) == f"/l{paths.LINK_HOPS}"
     longer = MemoryFiles.of("/end", links={**chain, f"/l{paths.LINK_HOPS}": "end"})
     assert paths.canonical("/l0", longer) == "/l0"
+
+
+def test_a_directory_is_followed_once_however_many_paths_lead_through_it(tmp_path: Path) -> None:
+    root = str(tmp_path.resolve())
+    (tmp_path / "to").symlink_to("far/away")
+    looked: list[str] = []
+
+    class Counted(Snapshot):
+        def kind(self, path: str) -> Kind | None:
+            looked.append(path)
+            return super().kind(path)
+
+    files = Counted()
+    for number in range(100):
+        assert paths.canonical(f"{root}/to/{number}", files) == f"{root}/far/away/{number}"
+    # the directories twice at most: once by themselves, and once more on the way that the link leads
+    assert len(looked) <= 100 + 2 * len(paths.parts(f"{root}/far/away"))
+
+
+def test_a_path_as_long_as_the_kernel_takes_is_followed(tmp_path: Path) -> None:
+    root = str(tmp_path.resolve())
+    (tmp_path / "to").symlink_to(".")
+    files = Snapshot()
+    deep = f"{root}/to" + "/x" * 2048
+    assert paths.canonical(deep, files) == root + "/x" * 2048
+    assert paths.links_on(deep, files) == ((f"{root}/to", "."),)
+    assert len(files.kept) < 10, "the way to each directory of a deep path is kept"
 
 
 @pytest.mark.parametrize("name", ["a\nb", "caf\udce9", 'it\'s "quoted"', "two words", "[x]*?{y}\\z", "é", "-n"])
