@@ -16,8 +16,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sandbox.contract.intents import Intent
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -33,23 +31,6 @@ _WORD = re.compile(r"(?:-([a-z]+))?\s*\Z")
 #: The sysctl that every program asks for as it starts, and whose answer none needs.
 _NOISE = "kern.iossupportversion"
 
-_INTENTS = {
-    "file-read-metadata": Intent.PROBE,
-    "file-read-xattr": Intent.PROBE,
-    "file-test-existence": Intent.PROBE,
-    "file-write-create": Intent.CREATE,
-    "file-write-unlink": Intent.REMOVE,
-    "file-write-times": Intent.TIMES,
-    "file-write-mode": Intent.ATTRIBUTES,
-    "file-write-owner": Intent.ATTRIBUTES,
-    "file-write-flags": Intent.ATTRIBUTES,
-    "file-write-xattr": Intent.ATTRIBUTES,
-    "file-write-acl": Intent.ATTRIBUTES,
-    "file-link": Intent.LINK,
-    "file-clone": Intent.OPEN,
-    "file-map-executable": Intent.OPEN,
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedDenial:
@@ -63,18 +44,6 @@ class LoggedDenial:
     pid: int
     operation: str
     target: str
-
-    @property
-    def intent(self) -> Intent | None:
-        """The intent of the refused call with a file; `None` for a call that is about no file."""
-        known = _INTENTS.get(self.operation)
-        if known is not None:
-            return known
-        if self.operation.startswith("process-exec"):
-            return Intent.EXEC
-        if self.operation.startswith("file-read"):
-            return Intent.OPEN
-        return Intent.WRITE if self.operation.startswith("file-") else None
 
 
 def denial(message: str, tag: str) -> tuple[LoggedDenial, str] | None:

@@ -6,7 +6,7 @@ take for let through is told all the same: seatbelt has the last word.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sandbox.contract.config import Reach
 from sandbox.contract.intents import Intent
@@ -14,6 +14,7 @@ from sandbox.contract.results import Access, Violation
 from sandbox.judge.boundary import never_counts, reported
 from sandbox.judge.judge import Judge
 from sandbox.judge.path_as_entry import shown
+from sandbox.macos.seatbelt_operation_kinds import OUTBOUND, file_intent, violation_kind
 
 if TYPE_CHECKING:
     from sandbox.contract.config import ResolvedSandboxConfig
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from sandbox.macos.denial_log import LoggedDenial
 
 _ERRNO = "EPERM"
-_SYSTEM = frozenset({"system-info", "sysctl-read"})
-_OUTBOUND = "network-outbound"
 
 
 class LogJudge:
@@ -46,21 +45,20 @@ class LogJudge:
 
     def take(self, found: LoggedDenial) -> Violation | None:
         """The violation a denial is, `None` when it is none or was told before."""
-        intent = found.intent
-        if intent is not None and found.target.startswith("/"):
-            return self._file(found, intent)
-        if found.operation.startswith("network-"):
+        kind, intent = violation_kind(found.operation, found.target), file_intent(found.operation)
+        if kind == "network":
             return self._network(found)
-        if found.operation in _SYSTEM:
-            silent = self.files.silence.covers("systemInfo", found.target)
-            return None if silent else self._plain(found, "systemInfo")
-        return self._plain(found, "other")
+        if kind == "systemInfo":
+            return None if self.files.silence.covers(kind, found.target) else self._plain(found, kind)
+        if kind == "other" or intent is None:
+            return self._plain(found, kind)
+        return self._file(found, kind, intent)
 
     def connection(self, target: str, reason: str) -> Violation | None:
         """The violation of a `host:port` that the task's own proxy refused."""
         return self.files.take(_dial(target, "", reason))
 
-    def _file(self, found: LoggedDenial, intent: Intent) -> Violation | None:
+    def _file(self, found: LoggedDenial, kind: Literal["read", "write"], intent: Intent) -> Violation | None:
         boundary = self._boundary
         path = boundary.canonical(found.target.rstrip("/") or "/")
         access = Access(
@@ -77,22 +75,18 @@ class LogJudge:
         violation = self.files.take(access)
         if violation is not None:
             return violation
-        changes = intent not in {Intent.OPEN, Intent.EXEC, Intent.PROBE}
         reach = boundary.plan.reach(path)
-        unexplained = reach is Reach.WRITE or (reach is Reach.READ and not changes)
+        unexplained = reach is Reach.WRITE or (reach is Reach.READ and kind == "read")
         if not unexplained or never_counts(path, boundary) or not reported(path, boundary):
             return None
-        kind: ViolationKind = "write" if changes else "read"
-        if self.files.silence.covers("write" if changes else "read", path):
-            return None
-        return self._plain(found, kind, path)
+        return None if self.files.silence.covers(kind, path) else self._plain(found, kind, path)
 
     def _network(self, found: LoggedDenial) -> Violation | None:
         if not found.target:
             return None if self._retries else self._plain(found, "network")
         if found.target.startswith("/"):
             return self.files.take(_dial(found.target, self._boundary.canonical(found.target), ""))
-        if found.operation == _OUTBOUND:
+        if found.operation == OUTBOUND:
             return self.files.take(_dial(found.target, "", "no rule of the profile allows it"))
         return self._plain(found, "network")
 
@@ -116,7 +110,7 @@ class LogJudge:
 def _dial(target: str, path: str, reason: str) -> Access:
     return Access(
         pid=0,
-        operation="connect" if path else _OUTBOUND,
+        operation="connect" if path else OUTBOUND,
         intent=Intent.CONNECT,
         asked=target,
         path=path,

@@ -13,6 +13,7 @@ from sandbox.planning.macos.plan_of_request import plan
 from sandbox.planning.macos.profile_rules import At, Below, Rule
 from sandbox.planning.macos.profile_text import text, written
 from sandbox.proxy.policy import policy_from_config
+from sandbox.proxy.policy.published_ports import published_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +108,7 @@ def _network(mac: ExplainedMac, whole: MacPlan, entry: Entry) -> Iterator[JSON]:
         for rule in whole.rules:
             if rule.origin.field == "network":
                 yield _told(rule)
-    elif policy_from_config.is_loopback(pattern) and pattern.port in policy_from_config.published(mac.config):
+    elif policy_from_config.is_loopback(pattern) and pattern.port in published_ports(mac.config):
         return
     else:
         yield {"rule": "", "describe": f"let {pattern} through {_PROXY}"}

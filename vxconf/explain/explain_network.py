@@ -12,6 +12,7 @@ from sandbox.base.host_patterns import PatternRefused, canonical_host, check_pat
 from sandbox.base.task_environment_variables import HTTP_PORT, SOCKS_PORT
 from sandbox.proxy.policy import policy_from_config
 from sandbox.proxy.policy.host_rules import USUAL_PORTS
+from sandbox.proxy.policy.published_ports import published_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +79,7 @@ class ExplainedNetwork(NamedTuple):
 def operations(block: ExplainedNetwork, field: str, entry: Entry) -> Iterator[JSON]:
     """The operations of one entry, or of a field that is no list, on Linux."""
     if field == "localBinding":
-        for port in policy_from_config.published(block.config):
+        for port in published_ports(block.config):
             what = f"listen on the host's 127.0.0.1:{port}, and connect what comes there to the task's own port {port}"
             yield _operation("Publish", f"127.0.0.1:{port}", what)
     elif field == "unixSockets":
@@ -103,7 +104,7 @@ def _host(block: ExplainedNetwork, field: str, pattern: Pattern) -> Iterator[JSO
     if policy_from_config.is_loopback(pattern) and port in policy_from_config.host_ports(block.config):
         what = f"listen on port {port} of the task's own loopback, and connect what comes there to the host's {pattern}"
         yield _operation("Relay", str(pattern), what)
-    elif not policy_from_config.is_loopback(pattern) or port not in policy_from_config.published(block.config):
+    elif not policy_from_config.is_loopback(pattern) or port not in published_ports(block.config):
         yield _operation("Allow", str(pattern), f"let {pattern} through the task's proxy")
 
 
@@ -162,7 +163,7 @@ def _denied(block: ExplainedNetwork, pattern: Pattern) -> Pattern | None:
 def _loopback_note(block: ExplainedNetwork, pattern: Pattern) -> str:
     if pattern.port is None:
         return "reached through a proxy alone, which most programs do not use for loopback: name the port"
-    if pattern.port in policy_from_config.published(block.config):
+    if pattern.port in published_ports(block.config):
         return f"the task's own port, since localBinding lists {pattern.port}: nothing of the host's is reached"
     return "the host's own server, dialled without a proxy"
 
@@ -200,9 +201,7 @@ def listeners(config: ResolvedSandboxConfig) -> list[str]:
         f"127.0.0.1:{_DNS_PORT} inside: name server, UDP and TCP",
     ]
     inside += [f"port {port} of loopback inside: the host's own port" for port in policy_from_config.host_ports(config)]
-    return inside + [
-        f"127.0.0.1:{port} on the host: the task's own port" for port in policy_from_config.published(config)
-    ]
+    return inside + [f"127.0.0.1:{port} on the host: the task's own port" for port in published_ports(config)]
 
 
 def host(block: ExplainedNetwork, target: str) -> NetworkAnswer:
@@ -217,7 +216,7 @@ def host(block: ExplainedNetwork, target: str) -> NetworkAnswer:
         name = canonical_host(name)
     except PatternRefused as refused:
         return NetworkAnswer(allowed=False, by=f"no host is written like that: {refused.message}")
-    if name in policy_from_config.LOOPBACK and port is not None and port in policy_from_config.published(block.config):
+    if name in policy_from_config.LOOPBACK and port is not None and port in published_ports(block.config):
         return NetworkAnswer(allowed=True, by=f"port {port} is the task's own, since localBinding lists it")
     return _of_lists(block, name, port)
 

@@ -9,6 +9,7 @@ from sandbox.base import globs, host_patterns
 from sandbox.base.host_patterns import check_pattern
 from sandbox.contract.errors import NotStarted
 from sandbox.proxy.policy.policy import Policy, UpstreamProxies
+from sandbox.proxy.policy.published_ports import published_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,7 +48,7 @@ def policy(
         allow=allow,
         deny=canonical(config.deny_network, allow=False),
         host_ports=host_ports(config),
-        published=published(config),
+        published=published_ports(config),
         unix_sockets=config.unix_sockets or (),
         own_sockets=own_sockets(config, temp),
         # a task that reaches nothing needs no proxy of the host's, of whatever kind
@@ -86,7 +87,7 @@ def host_ports(config: ResolvedSandboxConfig) -> tuple[int, ...]:
         if is_loopback(pattern) and pattern.port is not None
     )
     denied = [check_pattern(entry, allow=False) for entry in config.deny_network]
-    own = published(config)
+    own = published_ports(config)
     return tuple(
         port
         for port in listed
@@ -97,11 +98,6 @@ def host_ports(config: ResolvedSandboxConfig) -> tuple[int, ...]:
 def is_loopback(pattern: Pattern) -> bool:
     """Whether a pattern names this machine itself."""
     return pattern.is_loopback
-
-
-def published(config: ResolvedSandboxConfig) -> tuple[int, ...]:
-    """The ports of the task's own servers that the host reaches; `localBinding = true` publishes none."""
-    return tuple(dict.fromkeys(config.local_binding)) if isinstance(config.local_binding, tuple) else ()
 
 
 def own_sockets(config: ResolvedSandboxConfig, temp: str) -> tuple[str, ...]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.contract.intents import Intent
 from sandbox.macos.denial_log import LINE_LIMIT, LoggedDenial, LogLines, predicate
 from tests.conftest import REPOSITORY
 
@@ -63,27 +61,6 @@ def test_a_path_that_holds_the_tag_ends_nothing() -> None:
     message = '{"eventMessage": "Sandbox: a(1) deny(1) file-read-data /x/t-end\\nt"}\n'
     ((found, word),) = LogLines("t").feed(message.encode())
     assert (found.target, word) == ("/x/t-end", "")
-
-
-@pytest.mark.parametrize(
-    ("operation", "intent"),
-    [
-        ("file-read-data", Intent.OPEN),
-        ("file-read-metadata", Intent.PROBE),
-        ("file-read-xattr", Intent.PROBE),
-        ("file-write-data", Intent.WRITE),
-        ("file-write-create", Intent.CREATE),
-        ("file-write-unlink", Intent.REMOVE),
-        ("file-write-times", Intent.TIMES),
-        ("file-write-mode", Intent.ATTRIBUTES),
-        ("process-exec", Intent.EXEC),
-        ("process-exec-interpreter", Intent.EXEC),
-        ("mach-lookup", None),
-        ("system-info", None),
-    ],
-)
-def test_every_operation_on_files_has_a_meaning(operation: str, intent: Intent | None) -> None:
-    assert LoggedDenial(process="a", pid=1, operation=operation, target="/x").intent is intent
 
 
 def test_the_log_is_asked_for_one_run_alone() -> None:

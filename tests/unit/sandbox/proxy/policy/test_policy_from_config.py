@@ -10,7 +10,7 @@ from sandbox.base.host_patterns import PatternRefused
 from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.contract.errors import NotStarted
 from sandbox.proxy.policy.policy import Policy, UpstreamProxies
-from sandbox.proxy.policy.policy_from_config import host_ports, own_sockets, policy, published, union, upstream
+from sandbox.proxy.policy.policy_from_config import host_ports, own_sockets, policy, union, upstream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,11 +76,6 @@ def test_a_port_of_the_tasks_own_server_is_not_dialled_on_the_host() -> None:
 def test_a_denied_port_is_not_dialled_past_the_proxy(denied: str) -> None:
     assert host_ports(config(network=("localhost:8000",), deny_network=(denied,))) == ()
     assert host_ports(config(network=("localhost:8001",), deny_network=("localhost:8000", "x.test"))) == (8001,)
-
-
-@pytest.mark.parametrize(("given", "expected"), [((8000, 8001, 8000), (8000, 8001)), (True, ()), (False, ())])
-def test_ports_are_published_once_and_only_from_a_list(given: Any, expected: tuple[int, ...]) -> None:
-    assert published(config(local_binding=given)) == expected
 
 
 def test_sockets_are_the_tasks_own_in_its_temporary_directory_and_its_literal_write_grants() -> None:
