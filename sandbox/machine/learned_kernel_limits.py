@@ -1,4 +1,4 @@
-"""The features that runs of one session found missing here; later runs do without until they are forgotten."""
+"""The limits of this kernel that runs of one session learned; later runs do without until they are forgotten."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ UNMASK = (
 
 
 @dataclass(slots=True)
-class MissingFeatures:
-    """The features a machine turned out not to have.
+class LearnedKernelLimits:
+    """Features the kernel turned out not to give.
 
     Attributes:
         unheard: why the kernel gives a filter no listener, empty where it does.

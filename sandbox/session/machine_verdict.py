@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.contract.results import Observer, RunResult
-    from sandbox.machine.learned_kernel_limits import MissingFeatures
+    from sandbox.machine.learned_kernel_limits import LearnedKernelLimits
 
 __all__ = ["HostReport", "Probe", "ask"]
 
@@ -48,7 +48,7 @@ class HostReport:
     weaker: bool = False
 
 
-def ask(trial: Callable[[], RunResult], machine: MissingFeatures) -> HostReport:
+def ask(trial: Callable[[], RunResult], machine: LearnedKernelLimits) -> HostReport:
     """Ask the machine; takes tens of milliseconds and leaves nothing behind.
 
     Args:
@@ -69,7 +69,7 @@ def ask(trial: Callable[[], RunResult], machine: MissingFeatures) -> HostReport:
     return _unavailable(found if mac else _explained(found, masked=bool(machine.masked)), message, hint)
 
 
-def _available(result: RunResult, found: list[Probe], machine: MissingFeatures) -> HostReport:
+def _available(result: RunResult, found: list[Probe], machine: LearnedKernelLimits) -> HostReport:
     said = f"a sandboxed true ran, observed by {result.observer}"
     if machine.unheard:
         said += f", for the kernel gives its filter no listener ({machine.unheard})"

@@ -16,7 +16,7 @@ from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.contract.errors import ASK, NotStarted, RequestRefused, SandboxError, Unavailable
 from sandbox.contract.run_options import Running, RunOptions, Signalled
 from sandbox.machine.ask_facts import Snapshot, host_facts
-from sandbox.machine.learned_kernel_limits import MissingFeatures
+from sandbox.machine.learned_kernel_limits import LearnedKernelLimits
 from sandbox.planning import linux_plan
 from sandbox.request import build, network_and_socket_refusals
 from sandbox.request.request import WorkspaceFacts
@@ -85,7 +85,7 @@ class Session:
         self._closed = False
         self._swept = False
         #: The features that the session's runs found missing on this machine.
-        self.machine = MissingFeatures()
+        self.machine = LearnedKernelLimits()
         self._prober: Prober | None = None
 
     def __enter__(self) -> Self:

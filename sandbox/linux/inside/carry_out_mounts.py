@@ -37,7 +37,7 @@ class Vanished(OSError):
     """A source that changed between planning and mounting; a second attempt may succeed."""
 
 
-def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> None:
+def carry_out(operations: tuple[Operation, ...], nest: Callable[[], int]) -> None:
     """Carry out the plan in the current mount namespace.
 
     Args:
@@ -86,7 +86,7 @@ def mount_plan(operations: tuple[Operation, ...], nest: Callable[[], int]) -> No
 
 
 def rehearse(*, idle: Callable[[], bool] = lambda: True) -> None:
-    """Run the code of `mount_plan` without making a mount, since the kernel takes time to take one away again.
+    """Run the code of `carry_out` without making a mount, since the kernel takes time to take one away again.
 
     Args:
         idle: whether this process has nothing better to do yet.

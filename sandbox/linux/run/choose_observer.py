@@ -9,7 +9,7 @@ from sandbox.contract.errors import NotStarted, Unavailable
 from sandbox.machine.required_programs import find_strace
 
 if TYPE_CHECKING:
-    from sandbox.machine.learned_kernel_limits import MissingFeatures
+    from sandbox.machine.learned_kernel_limits import LearnedKernelLimits
 
 OBSERVERS = ("auto", "mask", "notify", "strace", "none")
 
@@ -22,7 +22,7 @@ class ListenerUnavailable(NotStarted):
     """A refusal of the kernel to give the filter a listener: one is above this process, or the kernel is too old."""
 
 
-def chosen(observer: str, machine: MissingFeatures) -> str:
+def chosen(observer: str, machine: LearnedKernelLimits) -> str:
     """The observer a run gets for the one that was asked for.
 
     Args:
@@ -39,7 +39,7 @@ def chosen(observer: str, machine: MissingFeatures) -> str:
     return "strace" if machine.unheard else "notify" if machine.unfused else "auto"
 
 
-def strace(workspace: str, machine: MissingFeatures) -> str:
+def strace(workspace: str, machine: LearnedKernelLimits) -> str:
     """The absolute path of strace.
 
     Args:

@@ -17,7 +17,7 @@ from sandbox.scratch import grant_directories, quarantine, staging_area
 if TYPE_CHECKING:
     import contextlib
 
-    from sandbox.machine.learned_kernel_limits import MissingFeatures
+    from sandbox.machine.learned_kernel_limits import LearnedKernelLimits
     from sandbox.planning.path_reach import Plan
     from sandbox.request.request import Request
 
@@ -38,7 +38,7 @@ class Programs:
     tracer: str = ""
 
 
-def find_programs(request: Request, observer: str, machine: MissingFeatures, *, nested: bool) -> Programs:
+def find_programs(request: Request, observer: str, machine: LearnedKernelLimits, *, nested: bool) -> Programs:
     """The programs of a run.
 
     Args:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sandbox.contract.run_options import RunOptions
     from sandbox.linux.run.prepare import Prepared, Programs, Staging
     from sandbox.linux.warden_messages import Failed
-    from sandbox.machine.learned_kernel_limits import MissingFeatures
+    from sandbox.machine.learned_kernel_limits import LearnedKernelLimits
     from sandbox.request.request import Request
 
 
@@ -42,7 +42,7 @@ class Host(Runner, Protocol):
     """The part of a session a run behind a warden needs."""
 
     @property
-    def machine(self) -> MissingFeatures:
+    def machine(self) -> LearnedKernelLimits:
         """The features that the session's runs found missing on this machine."""
 
     def hand_over(self, base: Base, fds: list[int]) -> None:

@@ -200,7 +200,7 @@ def _build(
         stops = strace_process.traced()
     # this copy is made while `/proc` can still be written to
     proc = kernel_calls.clone_tree(kernel_calls.AT_FDCWD, "/proc") if spec.nested else None
-    carry_out_mounts.mount_plan(
+    carry_out_mounts.carry_out(
         spec.operations, lambda: carry_out_mounts.plain_cover(spec.operations) if shown is None else shown
     )
     network_listeners.resolve(resolver)
