@@ -121,17 +121,34 @@ class FixInputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WithheldGrant:
+    """A target that was denied, and that nobody is advised to grant without thought.
+
+    Attributes:
+        target: the path or `host:port`.
+        reason: a clause whose subject is the target.
+        remedy: what to do instead, as a clause.
+    """
+
+    target: str
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
     """The fewest entries that would have let the attempt pass.
 
     Attributes:
-        withheld: paths that were denied and are never suggested: credential stores.
+        withheld: targets that were denied and are never suggested, such as credential stores and policy files.
+        by_hand: why each of them is not, and what to do about it.
     """
 
     allow: FixPaths = field(default_factory=FixPaths)
     ignore: FixPaths = field(default_factory=FixPaths)
     inputs: FixInputs = field(default_factory=FixInputs)
     withheld: tuple[str, ...] = ()
+    by_hand: tuple[WithheldGrant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,6 +67,11 @@ def nothing(_path: str) -> bool:
     return False
 
 
+def empty(_path: str) -> tuple[str, ...]:
+    """No path: for directories of which nothing is known to be in them."""
+    return ()
+
+
 #: The kernel's own file systems: a refusal there lies with the machine and is never a missing grant.
 _KERNELS_OWN = ("/dev", "/proc", "/sys")
 
@@ -88,6 +93,7 @@ class Boundary:
         declared: the outputs that the task and its dependencies declare.
         served: whether a write grant of a name can be given.
         directory: whether the host has a directory at a path.
+        tree: the paths in a directory, `None` where there are too many to look at.
         hermetic: whether the task sees nothing outside the workspace that was not granted.
         ports: the host's loopback ports the task may reach, and those it offers.
         cached: whether the task has a cache, so that a new read belongs in its key.
@@ -112,6 +118,7 @@ class Boundary:
     declared: Declared = field(default_factory=Declared)
     served: bool = True
     directory: Callable[[str], bool] = nothing
+    tree: Callable[[str], tuple[str, ...] | None] = empty
     hermetic: bool = False
     ports: frozenset[int] = frozenset()
     cached: bool = False
@@ -126,6 +133,7 @@ class Boundary:
             request: the attempt.
             plan: its plan.
             directory: whether the host has a directory at a path.
+        tree: the paths in a directory, `None` where there are too many to look at.
         """
         config = request.config
         return cls(

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import globs, paths
 from sandbox.contract.intents import Intent
-from sandbox.contract.results import Fix, FixInputs, FixPaths
+from sandbox.contract.results import Fix, FixInputs, FixPaths, WithheldGrant
 from sandbox.judge import path_as_entry
-from sandbox.judge.remedy_class import classify, makes_anew, makes_itself, nameable
+from sandbox.judge.remedies.never_granted import never_granted
+from sandbox.judge.remedies.remedy_class import classify, makes_anew, makes_itself, nameable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from sandbox.contract.results import Access
     from sandbox.judge.attempt_denials import Denied
     from sandbox.judge.boundary import Boundary
+    from sandbox.judge.is_it_a_denial import Denial
+    from sandbox.judge.remedies.never_granted import NeverGranted
 
 #: The number of names in one directory from which on the directory is the smaller grant.
 SEVERAL = 2
@@ -28,8 +31,8 @@ def fix(
 ) -> Fix | None:
     """The entries for these violations, in the order they were met; `None` when no entry helps against any.
 
-    A credential store is withheld: named, never suggested. A write that no grant allows has no entry. Neither has a
-    path that is no text, or one that is another task's to make.
+    What nobody is advised to grant is withheld with its reason: named, never suggested. A write that no grant allows
+    has no entry. Neither has a path that is no text, or one that is another task's to make.
 
     Args:
         counted: the violations' accesses.
@@ -38,9 +41,9 @@ def fix(
         survived: whether the command itself passed; a denied write of a failed one is not to be ignored.
     """
     found = _by_remedy(counted, boundary, survived=survived)
-    directories, single = _writes(found.writes, boundary, names)
+    directories, single = _writes(found, boundary, names)
     written = (*directories, *single)
-    reads = _reads(found.reads, written)
+    reads = _reads(found, boundary, written)
     fixed = Fix(
         allow=FixPaths(
             read=_spelled(
@@ -57,6 +60,7 @@ def fix(
         ignore=_ignored(found, boundary, written=written, reads=reads),
         inputs=_inputs(reads, boundary) if boundary.cached else FixInputs(),
         withheld=_spelled(found.withheld, boundary),
+        by_hand=tuple(_said(path, why, boundary) for path, why in found.withheld.items()),
     )
     return fixed if fixed != Fix() else None
 
@@ -69,16 +73,27 @@ class _Found:
     writes: dict[str, Access] = field(default_factory=dict)
     ignored_reads: list[str] = field(default_factory=list)
     ignored_writes: list[str] = field(default_factory=list)
-    withheld: list[str] = field(default_factory=list)
+    withheld: dict[str, NeverGranted] = field(default_factory=dict)
+
+    def withholds(self, path: str, kind: Denial, boundary: Boundary) -> bool:
+        """Whether a grant of a path is never suggested; the path is then kept with the reason."""
+        why = never_granted(path, kind, boundary)
+        if why is not None:
+            self.withheld.setdefault(path, why)
+        return why is not None
 
 
 def _by_remedy(counted: Sequence[Denied], boundary: Boundary, *, survived: bool) -> _Found:
     """Denials sorted by their remedy."""
     found = _Found()
     for access, kind in counted:
-        match classify(access, kind, boundary):
-            case "credential":
-                found.withheld.append(access.path)
+        told = classify(access, kind, boundary)
+        # A read is withheld once it is known which directories other entries show anyway.
+        closed = told in {"credential", "tool-fault"} or (kind == "write" and told != "run-upstream")
+        passing = told == "ignore" and survived
+        if closed and not passing and found.withholds(access.path, kind, boundary):
+            continue
+        match told:
             case "grant" | "use-tmpdir" if kind == "read":
                 found.reads.setdefault(access.path, access)
             case "ignore" if kind == "read":
@@ -110,22 +125,25 @@ def _ignored(found: _Found, boundary: Boundary, *, written: tuple[str, ...], rea
     )
 
 
-def _writes(found: dict[str, Access], boundary: Boundary, names: Collection[str]) -> tuple[list[str], list[str]]:
+def _writes(found: _Found, boundary: Boundary, names: Collection[str]) -> tuple[list[str], list[str]]:
     """The directories to grant whole, and the names to grant alone."""
-    made = frozenset(path for path, access in found.items() if path not in names and makes_itself(access, boundary))
+    writes = found.writes
+    made = frozenset(path for path, access in writes.items() if path not in names and makes_itself(access, boundary))
     whole: dict[str, None] = {}
     alone: dict[str, str] = {}
-    for path, access in found.items():
+    for path, access in writes.items():
         if any(above in made for above in paths.parents(path)):
             continue
         if path in names:
             alone[path] = ""
             continue
         directory = None if path in made else _whole(path, access, boundary)
-        if directory is not None:
+        if directory is not None and (directory == path or never_granted(directory, "write", boundary) is None):
             whole[directory] = None
         elif nameable(path, boundary):
             alone[path] = paths.parent(path)
+        elif directory is not None:
+            found.withholds(directory, "write", boundary)
     whole.update((directory, None) for directory in _crowded(alone.values(), boundary))
     directories = _outermost(whole)
     held = frozenset(directories)
@@ -135,7 +153,9 @@ def _writes(found: dict[str, Access], boundary: Boundary, names: Collection[str]
 def _crowded(directories: Iterable[str], boundary: Boundary) -> Iterator[str]:
     """The directories of several names to grant, each once, where a grant of the directory can be given."""
     for directory, count in Counter(directories).items():
-        if count >= SEVERAL and paths.under(directory, boundary.project) and not boundary.refuses_writing(directory):
+        if count < SEVERAL or not paths.under(directory, boundary.project) or boundary.refuses_writing(directory):
+            continue
+        if never_granted(directory, "write", boundary) is None:
             yield directory
 
 
@@ -150,18 +170,24 @@ def _whole(path: str, access: Access, boundary: Boundary) -> str | None:
     return None if wanted is None or boundary.refuses_writing(wanted) else wanted
 
 
-def _reads(found: dict[str, Access], written: tuple[str, ...]) -> list[str]:
+def _reads(found: _Found, boundary: Boundary, written: tuple[str, ...]) -> list[str]:
     """The paths to grant, without directories that another grant shows on its way.
 
     A directory that was opened is read for its entries, so it stands for the reads below it.
     """
     held = frozenset(written)
-    distinct = [path for path in found if not _covered(path, held)]
+    distinct = [path for path in found.reads if not _covered(path, held)]
     to_written = {above for path in written for above in paths.parents(path)}
     to_any = to_written.union(above for path in distinct for above in paths.parents(path))
-    return _outermost(
-        path for path in distinct if path not in (to_any if found[path].intent is Intent.PROBE else to_written)
-    )
+    asked = [
+        path for path in distinct if path not in (to_any if found.reads[path].intent is Intent.PROBE else to_written)
+    ]
+    return _outermost(path for path in asked if not found.withholds(path, "read", boundary))
+
+
+def _said(path: str, why: NeverGranted, boundary: Boundary) -> WithheldGrant:
+    target, reason, remedy = map(boundary.mask, (path, why.reason, why.remedy))
+    return WithheldGrant(target=target, reason=reason, remedy=remedy)
 
 
 def _inputs(reads: Iterable[str], boundary: Boundary) -> FixInputs:

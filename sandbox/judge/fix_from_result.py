@@ -12,6 +12,7 @@ from sandbox.contract.results import Access, Fix
 from sandbox.judge.attempt_denials import Denied
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.fix import fix as fewest
+from sandbox.judge.remedies import never_granted
 
 if TYPE_CHECKING:
     from sandbox.base.host_facts import Files
@@ -37,6 +38,9 @@ def fix(result: RunResult, request: Request | None = None, *, files: Files | Non
     boundary = Boundary.of_request(
         request, _Unplanned(), lambda path: files is not None and files.kind(path) is Kind.DIRECTORY
     )
+    if files is not None:
+        host = files
+        boundary = dataclasses.replace(boundary, tree=lambda path: never_granted.below(path, host))
     seen = [
         Denied(_access(violation, files), "write" if violation.kind == "write" else "read")
         for violation in result.violations

@@ -16,7 +16,7 @@ from sandbox.judge.is_it_a_denial import Denial, answer, denied
 from sandbox.judge.made_beside_names import MadeBesideNames
 from sandbox.judge.network_denials import NetworkDenials
 from sandbox.judge.path_as_entry import shown
-from sandbox.judge.remedy_class import classify
+from sandbox.judge.remedies.remedy_class import classify
 from sandbox.judge.which_denials_count import WhichDenialsCount
 from sandbox.planning.operations import Bind
 

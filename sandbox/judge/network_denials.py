@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import known_sockets, paths
 from sandbox.base.host_patterns import PatternRefused, check_pattern, is_address
-from sandbox.contract.results import Fix, Hint, Violation
+from sandbox.contract.results import Fix, Hint, Violation, WithheldGrant
 from sandbox.judge import path_as_entry
 from sandbox.judge.boundary import never_counts
 from sandbox.proxy.policy import address_guard
@@ -102,6 +102,7 @@ class NetworkDenials:
             fix,
             allow=dataclasses.replace(fix.allow, network=network),
             withheld=tuple(dict.fromkeys((*fix.withheld, *withheld))),
+            by_hand=(*fix.by_hand, *map(_by_hand, dict.fromkeys(withheld))),
         )
 
     def hints(self, others: Iterable[Hint] = ()) -> tuple[Hint, ...]:
@@ -130,6 +131,12 @@ class NetworkDenials:
         known = f"{shown} is {what}" if what else f"{shown} is a socket of the host's"
         entry = _entry(path, self._boundary)
         return f"{known}: allow.unixSockets = [{entry}] opens it" if entry else f"{known}, and no entry can name it"
+
+
+def _by_hand(target: str) -> WithheldGrant:
+    reason = "is an address of the machine's own surroundings, such as hand out its credentials"
+    remedy = "pass what the task needs in a variable, by exec.env.passThrough"
+    return WithheldGrant(target=target, reason=reason, remedy=remedy)
 
 
 def _helps(target: str, reason: str) -> DenialClass:

@@ -10,7 +10,8 @@ from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.failure_facts import Aftermath
-from sandbox.machine.ask_facts import HostFiles
+from sandbox.judge.remedies import never_granted
+from sandbox.machine.ask_facts import HostFiles, Snapshot
 from sandbox.machine.listening_ports import listens
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def boundary(
         temp=temp,
         executed=planned.executed.protects,
         shared=tuple(dict.fromkeys((*_SHARED, paths.parent(request.facts.temp_root)))),
+        tree=lambda path: never_granted.below(path, Snapshot()),
         # An observer tells a granted name from its hidden neighbours; without one none can be granted.
         served=observer != "none",
         ports=_ports(request.config),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -102,8 +103,100 @@ def test_a_name_other_programs_execute_is_written_into_no_file(workspace_factory
     project = _project(workspace_factory, _HEAD.replace(json.dumps(_COMMAND), json.dumps(command)) + "sandbox = {}\n")
     data = json.loads(_run(project, "run", "t", "--fix", "--format", "json").stdout)
     assert [violation["class"] for violation in data["violations"]] == ["tool-fault", "tool-fault"]
-    assert (data["fix"], data["changes"]) == (None, [])
+    assert ([one["target"] for one in data["fix"]["byHand"]], data["changes"]) == (
+        [str(project / name) for name in (".bashrc", ".vscode")],
+        [],
+    )
     assert data["unfixed"]["message"] == "no entry would let the task pass"
+
+
+_CLOSED = (
+    "echo x >> vx.toml; echo '{}' > vx.json; cat .env sub/.env.local; ls etc; echo 1 > node_modules/.bin/tsc;"
+    " cat .git/HEAD; echo 1 > conf/a; echo 1 > conf/b; echo 1 > out.txt; true"
+)
+
+
+def test_a_fix_writes_what_is_harmless_and_says_of_each_other_grant_why_not(workspace_factory: Factory) -> None:
+    text = _HEAD.replace(json.dumps(_COMMAND), json.dumps(_CLOSED)) + "sandbox = {}\n"
+    extra = {
+        f"p/{name}": "S\n"
+        for name in (".env", "sub/.env.local", "conf/.env", "etc/in/.env", ".git/HEAD", "node_modules/.bin/x")
+    }
+    project = workspace_factory({"p/vx.toml": text, **extra}) / "p"
+    done = _run(project, "run", "t", "--fix", "--format", "json")
+    data = json.loads(done.stdout)
+    written = sorted((one["path"].rpartition("sandbox.")[2], one["entry"]) for one in data["changes"])
+    assert written == [("allow.write", name) for name in ("conf/a", "conf/b", "out.txt")], done.stderr
+    told = {os.path.relpath(one["target"], project): one["reason"] for one in data["fix"]["byHand"]}
+    for name, reason in (
+        ("vx.toml", "says what tasks may do"),
+        ("vx.json", "says what tasks may do"),
+        (".env", "secrets"),
+        ("sub/.env.local", "secrets"),
+        ("etc", "holds in/.env"),
+        ("node_modules/.bin/tsc", "programs they start"),
+        (".git/HEAD", "repository's data"),
+    ):
+        assert reason in told[name], (name, told)
+    again = _run(project, "run", "t", "--fix")
+    assert "S" not in again.stdout
+    assert "never suggested: " in again.stderr
+    assert "by hand" in again.stderr
+
+
+def test_the_whole_project_is_written_into_no_file(workspace_factory: Factory) -> None:
+    project = _project(workspace_factory, _HEAD.replace(json.dumps(_COMMAND), '"chmod 755 .; true"') + "sandbox = {}\n")
+    data = json.loads(_run(project, "run", "t", "--fix", "--format", "json").stdout)
+    assert (data["exitCode"], data["changes"], data["fix"]["withheld"]) == (1, [], [str(project)])
+    assert "is the project itself" in data["fix"]["byHand"][0]["reason"]
+
+
+_DIALS = "python3 -c 'import socket; socket.create_connection((\"registry.test\", 443))'; cat notes.md; true"
+
+
+def test_a_host_is_shown_and_written_with_a_flag_of_its_own_alone(workspace_factory: Factory) -> None:
+    project = _project(workspace_factory, _HEAD.replace(json.dumps(_COMMAND), json.dumps(_DIALS)) + "sandbox = {}\n")
+    data = json.loads(_run(project, "run", "t", "--fix", "--format", "json").stdout)
+    assert [change["entry"] for change in data["changes"]] == ["notes.md"]
+    (host,) = data["unwrittenNetwork"]
+    assert "registry.test" in host
+    shown = _run(project, "run", "t", "--fix")
+    assert f'not written: "{host}"' in shown.stderr
+    assert "--fix-network" in shown.stderr
+    assert "registry" not in (project / "vx.toml").read_text().partition("sandbox = ")[2]
+    given = json.loads(_run(project, "run", "t", "--fix-network", "--format", "json").stdout)
+    assert [change["entry"] for change in given["changes"]] == [host]
+    assert given["unwrittenNetwork"] == []
+
+
+@pytest.mark.parametrize(("typed", "written"), [("y\n", True), ("\n", False), ("no\n", False)])
+def test_a_host_is_written_after_a_yes_at_the_terminal_and_what_was_typed_before_is_none(
+    workspace_factory: Factory, typed: str, written: bool
+) -> None:
+    command = f"read -r early; {_DIALS}"
+    project = _project(workspace_factory, _HEAD.replace(json.dumps(_COMMAND), json.dumps(command)) + "sandbox = {}\n")
+    ours, theirs = os.openpty()
+    env = {**os.environ, "PYTHONPATH": f"{REPOSITORY}:{os.environ.get('PYTHONPATH', '')}"}
+    os.write(ours, b"go\ny\n")
+    with subprocess.Popen(
+        [sys.executable, "-m", "vxconf", "run", "t", "--fix"],
+        cwd=project,
+        env=env,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    ):
+        os.close(theirs)
+        said = b""
+        while b"[y/N]" not in said:
+            said += os.read(ours, 4096)
+        os.write(ours, typed.encode())
+        with contextlib.suppress(OSError):  # the terminal is gone with the process
+            while chunk := os.read(ours, 4096):
+                said += chunk
+    os.close(ours)
+    assert ("registry" in (project / "vx.toml").read_text().partition("sandbox = ")[2]) is written, said.decode()
+    assert (b"not written: " in said) is not written
 
 
 def test_without_the_flag_nothing_is_written(workspace_factory: Factory) -> None:

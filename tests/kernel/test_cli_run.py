@@ -164,7 +164,7 @@ def test_a_swallowed_denial_fails_the_task_and_names_the_line_to_add(workspace_f
     (violation,) = data["violations"]
     assert set(violation) == {"kind", "operation", "target", "path", "errno", "line", "class"}
     assert data["fix"]["allow"] == {"read": ["notes.md"], "write": [], "network": []}
-    assert set(data["fix"]) == {"allow", "ignore", "inputs", "withheld"}
+    assert set(data["fix"]) == {"allow", "ignore", "inputs", "withheld", "byHand"}
     assert data["commandExitCode"] == 0
 
 

@@ -133,7 +133,8 @@ COMMANDS: tuple[Command, ...] = (
                 number=True,
                 own_key="jobs",
             ),
-            Option("--fix", "Write the suggested grants into the file."),
+            Option("--fix", "Write the suggested grants into the file; hosts and ports only after a yes."),
+            Option("--fix-network", "As --fix, and hosts and loopback ports without asking."),
             Option("--timeout", "Seconds the command may take.", "S", number=True),
             Option(
                 "--observer", "Who watches the command.", "NAME", ("auto", "mask", "notify", "strace", "none"), "auto"

@@ -7,6 +7,7 @@ meantime is left alone, and so is a file outside the workspace that a link leads
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import secrets
 import stat
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from sandbox.contract.results import Fix
     from vxconf.workspace.project import Task
 
-__all__ = ["Change", "Unfixed", "write_fix"]
+__all__ = ["Change", "Unfixed", "hosts_apart", "write_fix"]
 
 #: The mark that stands for a secret taken out of an entry; no path and no pattern holds it.
 _MASKED = "***"
@@ -44,12 +45,18 @@ class Unfixed(Exception):
         self.help = help
 
 
+def hosts_apart(fix: Fix) -> tuple[Fix, tuple[str, ...]]:
+    """A fix without the hosts and loopback ports in it, and those, which are written once somebody said yes."""
+    rest = dataclasses.replace(fix, allow=dataclasses.replace(fix.allow, network=()))
+    return rest, fix.allow.network
+
+
 def write_fix(task: Task, fix: Fix) -> tuple[Change, ...]:
     """Write a fix into the file of a task.
 
     Args:
         task: the task, loaded before its run.
-        fix: the suggested entries.
+        fix: the entries to write.
 
     Returns:
         The added entries, in the order of the lists.

@@ -117,7 +117,7 @@ def _lines(result: RunResult, task: Task, *, suggest: bool) -> Iterator[str]:
     if result.fix is not None:
         if suggest:
             yield from _suggestions(result.fix, task)
-        yield from (f"never suggested: {path} holds credentials" for path in result.fix.withheld)
+        yield from (f"never suggested: {one.target} {one.reason}: {one.remedy}" for one in result.fix.by_hand)
     if result.timed_out:
         yield f"{task.id} was ended: it ran out of time"
     if result.started and result.sandboxed and result.trace != "complete":
@@ -156,6 +156,7 @@ def _fix(fix: Fix) -> dict[str, Any]:
         "ignore": _paths(fix.ignore),
         "inputs": {"files": list(fix.inputs.files), "workspaceFiles": list(fix.inputs.workspace_files)},
         "withheld": list(fix.withheld),
+        "byHand": [{"target": one.target, "reason": one.reason, "remedy": one.remedy} for one in fix.by_hand],
     }
 
 

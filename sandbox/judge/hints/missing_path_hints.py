@@ -11,6 +11,7 @@ from sandbox.contract.results import Hint
 from sandbox.judge import path_as_entry
 from sandbox.judge.boundary import never_counts
 from sandbox.judge.hints.upstream_output_hints import not_made
+from sandbox.judge.remedies.never_granted import never_granted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +50,9 @@ def said_missing(seen: AttemptDenials, boundary: Boundary, after: Aftermath) -> 
             what = f"the command called {path_as_entry.shown(word)} missing: it exists and is hidden from the task"
             if boundary.store(path) is not None:
                 return [Hint(line=f"{what}, for it holds credentials", class_="credential")]
+            why = never_granted(path, "read", boundary)
+            if why is not None:
+                return [Hint(line=f"{what}, and it {why.reason}: {why.remedy}", class_="grant")]
             return [Hint(line=f"{what}; {path_as_entry.readable(path, boundary)} opens it", class_="grant")]
     return []
 

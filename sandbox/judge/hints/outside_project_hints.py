@@ -9,7 +9,8 @@ from sandbox.contract.intents import Intent
 from sandbox.contract.results import Hint
 from sandbox.judge import path_as_entry
 from sandbox.judge.hints.credential_hints import credentials
-from sandbox.judge.remedy_class import classify, nameable, writable
+from sandbox.judge.remedies.never_granted import never_granted
+from sandbox.judge.remedies.remedy_class import classify, nameable, writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from sandbox.contract.results import Access
     from sandbox.judge.attempt_denials import Denied
     from sandbox.judge.boundary import Boundary
+    from sandbox.judge.is_it_a_denial import Denial
 
 
 def hidden(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
@@ -25,13 +27,24 @@ def hidden(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
     kept = [path for path in found if boundary.store(path) is not None]
     plain = sorted((path for path in found if path not in kept), key=boundary.directory)
     notes = []
+    closed = _never_granted(plain, "read", boundary)
     if plain:
-        remedy = next((path for path in plain if path_as_entry.writable_down(path)), None)
+        remedy = next((path for path in plain if path_as_entry.writable_down(path) and path not in closed), None)
         note = f"outside the project, the task looked for {path_as_entry.listed(plain)}"
         if remedy is not None:
             note += f": {path_as_entry.readable(remedy, boundary)} opens {path_as_entry.shown(remedy)}"
         notes.append(Hint(line=note, class_="grant"))
-    return [*notes, *credentials(kept)]
+    return [*notes, *closed.values(), *credentials(kept)]
+
+
+def _never_granted(found: Iterable[str], kind: Denial, boundary: Boundary) -> dict[str, Hint]:
+    """A note for each of the first paths of which no grant is suggested, with the reason."""
+    notes = {}
+    for path in list(found)[: path_as_entry.NAMED]:
+        why = never_granted(path, kind, boundary)
+        if why is not None:
+            notes[path] = Hint(line=f"{path_as_entry.shown(path)} {why.reason}: {why.remedy}", class_="grant")
+    return notes
 
 
 def refused(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
@@ -45,9 +58,10 @@ def refused(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
     notes = []
     if writes := by_class["grant"]:
         note = f"outside the project, writing to {path_as_entry.listed(writes)} was refused"
-        first = next((path for path in writes if path_as_entry.writable_down(path)), None)
+        closed = _never_granted(writes, "write", boundary)
+        first = next((path for path in writes if path_as_entry.writable_down(path) and path not in closed), None)
         note += "" if first is None else _opening(first, writes[first], boundary)
-        notes.append(Hint(line=note, class_="grant"))
+        notes += [Hint(line=note, class_="grant"), *closed.values()]
     if shared := by_class["use-tmpdir"]:
         note = f"writing to {path_as_entry.listed(shared)} was refused: the task has a temporary directory of its own,"
         notes.append(Hint(line=f"{note} so have it write to $TMPDIR", class_="use-tmpdir"))
@@ -63,7 +77,8 @@ def _opening(path: str, directory: str, boundary: Boundary) -> str:
         return f": allow.write = [{grant}] opens the repository's data, which git changes as a whole"
     # A directory the task makes itself cannot be a mount.
     itself = directory == path and nameable(path, boundary)
-    if not itself and not boundary.refuses_writing(directory):
+    whole = not itself and not boundary.refuses_writing(directory)
+    if whole and never_granted(directory, "write", boundary) is None:
         grant = path_as_entry.quoted(path_as_entry.entry(directory, boundary, directory=True))
         return f": allow.write = [{grant}] opens {path_as_entry.shown(directory)} and everything in it"
     if nameable(path, boundary):

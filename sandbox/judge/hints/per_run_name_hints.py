@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sandbox.base import globs, paths
 from sandbox.contract.results import Hint
 from sandbox.judge import path_as_entry
-from sandbox.judge.remedy_class import classify, makes_anew
+from sandbox.judge.remedies.remedy_class import classify, makes_anew
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

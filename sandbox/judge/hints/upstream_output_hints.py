@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.contract.results import Hint
 from sandbox.judge import path_as_entry
-from sandbox.judge.remedy_class import classify
+from sandbox.judge.remedies.remedy_class import classify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

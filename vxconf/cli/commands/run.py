@@ -67,10 +67,10 @@ def _run(task: Task, arguments: Arguments, *, timeout: float | None) -> int:
         if not as_json:
             err(f"{task.id} has no sandbox block: it runs with everything this user may do\n")
         result = run_unsandboxed(task, model.exec, args, stdout=streams[0], timeout=seconds)
-    if arguments["fix"]:
+    if arguments["fix"] or arguments["fix_network"]:
         from vxconf.cli.commands import run_fix
 
-        run_fix.fix_and_report(task, result, as_json=as_json)
+        run_fix.fix_and_report(task, result, as_json=as_json, network=bool(arguments["fix_network"]))
     elif as_json:
         out(json.dumps(result_as_dict(result, task=task.id), indent=2) + "\n")
     else:

@@ -41,7 +41,7 @@ def main(arguments: Arguments, *, timeout: float | None) -> int:
     Returns:
         0 when every task passed, 128+n when signal n stopped the run, 125 when nothing was run, else 1.
     """
-    if arguments["fix"]:
+    if arguments["fix"] or arguments["fix_network"]:
         raise UsageError("--fix takes one task: its own grants are what is written")
     if arguments["args"]:
         raise UsageError("arguments after -- take one task: name the task they are for alone")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sandbox.contract.intents import Intent
-from sandbox.contract.results import Access, Fix
+from sandbox.contract.results import Access, Fix, FixPaths
 from sandbox.judge import path_as_entry
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.failure_facts import Aftermath
@@ -150,7 +150,7 @@ def test_a_directory_that_was_read_is_spelled_and_keyed_with_all_in_it() -> None
     assert (fix.allow.read, fix.inputs.files) == (("conf/",), ("conf/**",))
     whole = fixed(edge, access(Intent.OPEN, P))
     assert whole is not None
-    assert (whole.allow.read, whole.inputs.files) == (("./",), ("**",))
+    assert (whole.allow.read, whole.inputs.files, whole.withheld) == ((), (), (P,))
 
 
 def test_a_name_of_one_run_is_ignored_by_its_pattern_where_the_task_went_on_without_it() -> None:
@@ -181,7 +181,7 @@ def test_an_output_of_another_task_is_never_granted_for_writing() -> None:
 def test_a_change_to_the_project_directory_itself_never_asks_for_what_is_above_it() -> None:
     fix = fixed(boundary(), access(Intent.ATTRIBUTES, P))
     assert fix is not None
-    assert fix.allow.write == ("./",)
+    assert (fix.allow.write, fix.withheld) == ((), (P,))
 
 
 def test_a_directory_and_what_is_in_it_are_never_both_suggested() -> None:
@@ -218,7 +218,9 @@ def test_a_write_in_a_closed_wall_has_no_entry_and_one_beside_walls_has_its_name
     assert beside is not None
     assert beside.allow.write == ("new.txt",)
     assert fixed(edge, access(Intent.CREATE, "/ws/.vx/cache/k/x", exists=False)) is None
-    assert fixed(edge, access(Intent.ATTRIBUTES, "/ws")) is None
+    whole = fixed(edge, access(Intent.ATTRIBUTES, "/ws"))
+    assert whole is not None
+    assert (whole.allow, whole.withheld) == (FixPaths(), ("/ws",))
     inside = fixed(edge, access(Intent.CREATE, "/ws/sub/kit/gen/x", exists=False))
     assert inside is not None
     assert inside.allow.write == ("sub/kit/gen/x",)
@@ -232,7 +234,9 @@ def test_a_credential_store_is_withheld() -> None:
     assert fix is not None
     assert (fix.allow.read, fix.withheld) == (("~/x",), ("/home/mel/.ssh/id",))
     alone = fixed(edge, access(Intent.OPEN, "/home/mel/.ssh/id"))
-    assert alone == Fix(withheld=("/home/mel/.ssh/id",))
+    assert alone is not None
+    assert (alone.allow, alone.withheld) == (FixPaths(), ("/home/mel/.ssh/id",))
+    assert "holds credentials" in alone.by_hand[0].reason
 
 
 def test_nothing_curable_is_no_fix() -> None:
@@ -343,8 +347,11 @@ def test_a_name_other_programs_execute_is_never_suggested(name: str) -> None:
     judge = Judge(boundary())
     violation = judge.take(made)
     assert violation is not None
-    assert (violation.class_, judge.fix()) == ("tool-fault", None)
+    fix = judge.fix()
+    assert fix is not None
+    assert (violation.class_, fix.allow, fix.withheld) == ("tool-fault", FixPaths(), (made.path,))
     assert "is a name other programs execute" in violation.line
+    assert "no grant allows it" in fix.by_hand[0].remedy
 
 
 def test_a_failed_task_is_told_of_the_wall_it_met() -> None:

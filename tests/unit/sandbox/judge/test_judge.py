@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.contract.config import Ignore
 from sandbox.contract.intents import Intent
-from sandbox.contract.results import Access, Violation
+from sandbox.contract.results import Access, FixPaths, Violation
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.failure_facts import Aftermath
 from sandbox.judge.judge import Judge
@@ -406,7 +406,9 @@ def test_a_call_refused_for_its_name_counts_wherever_it_was() -> None:
     assert "is a name other programs execute" in found.line
     elsewhere = judge.take(replace(made, path="/else/x", asked="/else/x"))
     assert elsewhere is not None
-    assert judge.fix() is None
+    fix = judge.fix()
+    assert fix is not None
+    assert (fix.allow, len(fix.withheld)) == (FixPaths(), 1)
 
 
 def test_an_interpreter_that_looks_for_a_member_as_it_starts_is_no_violation() -> None:

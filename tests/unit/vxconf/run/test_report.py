@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import vxconf
-from sandbox.contract.results import Fix, FixInputs, FixPaths, Hint, RunRefusal, RunResult, Violation
+from sandbox.contract.results import Fix, FixInputs, FixPaths, Hint, RunRefusal, RunResult, Violation, WithheldGrant
 from vxconf.run.report import report_text, result_as_dict
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def test_violations_hints_and_the_lines_to_add_are_told_in_that_order(workspace_
         ignore=FixPaths(write=("*.tmp",)),
         inputs=FixInputs(files=("a",)),
         withheld=("/home/mel/.npmrc",),
+        by_hand=(WithheldGrant(target="/home/mel/.npmrc", reason="holds credentials", remedy="pass a variable"),),
     )
     result = _result(exit_code=1, violations=(_VIOLATION,), hints=(Hint(line="look there"),), fix=fix)
     assert report_text(result, _task(workspace_factory)).splitlines() == [
@@ -52,7 +53,7 @@ def test_violations_hints_and_the_lines_to_add_are_told_in_that_order(workspace_
         'p/vx.toml:4: add "dist/" to tasks.t.exec.sandbox.allow.write, where "dist/" opens everything below',
         'p/vx.toml:4: add "*.tmp" to tasks.t.exec.sandbox.ignore.write',
         'p/vx.toml:1: add "a" to tasks.t.cache.inputs.files',
-        "never suggested: /home/mel/.npmrc holds credentials",
+        "never suggested: /home/mel/.npmrc holds credentials: pass a variable",
     ]
 
 

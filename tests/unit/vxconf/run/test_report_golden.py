@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import vxconf
-from sandbox.contract.results import Fix, FixInputs, FixPaths, Hint, Protections, RunRefusal, RunResult, Violation
+from sandbox.contract.results import (
+    Fix,
+    FixInputs,
+    FixPaths,
+    Hint,
+    Protections,
+    RunRefusal,
+    RunResult,
+    Violation,
+    WithheldGrant,
+)
 from vxconf.edit.add_entries import Change
 from vxconf.run.report import changes_text, report_text, result_as_dict
 
@@ -79,6 +89,7 @@ RESULTS = {
             ignore=FixPaths(read=("no.ini",), write=("*.tmp",)),
             inputs=FixInputs(files=("notes.md",)),
             withheld=("/ws/p/.npmrc",),
+            by_hand=(WithheldGrant(target="/ws/p/.npmrc", reason="holds credentials", remedy="pass a variable"),),
         ),
     ),
     "hints-alone": _ran(
