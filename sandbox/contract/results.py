@@ -94,13 +94,18 @@ Strength = Literal["full", "weaker", "off"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protections:
-    """The strength of each wall in one run."""
+    """The strength of each wall in one run.
+
+    Attributes:
+        landlock: the second wall around what a task writes, which the kernel of a Linux machine may lack.
+    """
 
     filesystem: Strength = "off"
     network: Strength = "off"
     sockets: Strength = "off"
     observer: Strength = "off"
     processes: Strength = "off"
+    landlock: Strength = "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

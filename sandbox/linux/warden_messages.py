@@ -114,10 +114,15 @@ class Spec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """A message of the warden's: the command is let go, behind finished walls."""
+    """A message of the warden's: the command is let go, behind finished walls.
+
+    Attributes:
+        landlock: the version of Landlock that holds the task, 0 where none does.
+    """
 
     pid: int
     observer: Observer
+    landlock: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

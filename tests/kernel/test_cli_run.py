@@ -133,7 +133,7 @@ def test_the_json_has_every_key_and_stdout_to_itself(workspace_factory: Factory,
     assert set(data) == _KEYS
     assert (data["task"], data["sandboxed"], data["started"], data["timedOut"]) == ("p#t", bool(block), True, False)
     assert (data["exitCode"], data["violations"], data["fix"], data["refusals"]) == (0, [], None, [])
-    assert set(data["protections"]) == {"filesystem", "network", "sockets", "observer", "processes"}
+    assert set(data["protections"]) == {"filesystem", "network", "sockets", "observer", "processes", "landlock"}
     assert data["durationMs"] > 0
     assert b"out" in done.stderr
     assert b"err" in done.stderr

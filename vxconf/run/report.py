@@ -46,6 +46,7 @@ def result_as_dict(result: RunResult, *, task: str) -> dict[str, Any]:
             "sockets": protections.sockets,
             "observer": protections.observer,
             "processes": protections.processes,
+            "landlock": protections.landlock,
         },
         "violations": [
             {

@@ -17,7 +17,7 @@ import struct
 from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.linux.inside import pty, resource_limits, resource_usage
-from sandbox.linux.kernel import kernel_calls
+from sandbox.linux.kernel import kernel_calls, landlock
 
 if TYPE_CHECKING:
     import socket
@@ -43,6 +43,7 @@ def run(
     masked: bool,
     stops: bytes,
     limits: tuple[int, int],
+    rules: landlock.Ruleset,
     unmounted: OSError | None = None,
     proc: int | None = None,
 ) -> NoReturn:
@@ -57,6 +58,7 @@ def run(
         masked: whether a mask stands; the warden is told.
         stops: the filter that stops calls for a tracer, empty where there is none.
         limits: the executor's own soft and hard limit on open files.
+        rules: the task's Landlock rules; the warden is told their version.
         unmounted: the error by which this pid namespace has no `/proc`, `None` where it has one.
         proc: a mount of the old `/proc` as it was before the plan, for a task that gets no new one.
     """
@@ -77,9 +79,10 @@ def run(
         resource_limits.limit_processes()
         kernel_calls.drop_every_capability()
         kernel_calls.forbid_attaching()
+        landlock.restrict(rules)
         _wait_for_warden(link)
         descriptor = _filter(program, link, listener=listener)
-        word = b"armed %f %d %d %d" % (*resource_usage.own(), masked, descriptor)
+        word = b"armed %f %d %d %d %d" % (*resource_usage.own(), masked, rules.version, descriptor)
         _hand_over(link, word, listener=listener)
         _close_all_but(link.fileno())
         status = _command(spec, link, stops)

@@ -88,6 +88,11 @@ def _syscall(what: str, number: int, *arguments: int | bytes | None) -> int:
     return _checked(int(_libc.syscall(ctypes.c_long(number), *converted)), what)
 
 
+def numbered_call(what: str, number: int, *arguments: int | bytes | None) -> int:
+    """Make a call by its number; `what` names it in the error."""
+    return _syscall(what, number, *arguments)
+
+
 def setns(fd: int, kind: str) -> None:
     """Enter the namespace that `fd` names, which must be of `kind`."""
     _checked(int(_libc.setns(fd, CLONE_NEW[kind])), f"entering the {kind} namespace")
@@ -310,9 +315,14 @@ def pass_on_no_capability() -> None:
     _checked(int(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)), "clearing ambient capabilities")
 
 
+def gain_nothing_by_executing() -> None:
+    """Keep this thread and all it starts from gaining a privilege by executing (PR_SET_NO_NEW_PRIVS in prctl(2))."""
+    _checked(int(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)), "setting no_new_privs")
+
+
 def give_up_privileges() -> None:
     """Take from this process every right its user's other programs lack, and any gained by executing (prctl(2))."""
-    _checked(int(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)), "setting no_new_privs")
+    gain_nothing_by_executing()
     header = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
     _checked(int(_libc.capset(header, bytes(24))), "dropping capabilities")
 
@@ -327,7 +337,7 @@ def install_filter(program: bytes, *, listener: bool) -> int:
     Returns:
         The listener's descriptor, or -1 without one.
     """
-    _checked(int(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)), "setting no_new_privs")
+    gain_nothing_by_executing()
     buffer = ctypes.create_string_buffer(program, len(program))
     filter_program = _Program(len(program) // 8, ctypes.addressof(buffer))
     flags = _FLAG_NEW_LISTENER | _FLAG_WAIT_KILLABLE_RECV if listener else 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import SandboxError
 from sandbox.contract.results import Protections
+from sandbox.linux.kernel import landlock
 from sandbox.run import exit_status, pass_or_fail
 
 if TYPE_CHECKING:
@@ -72,11 +73,17 @@ def attempt_result(
             sockets="off" if every_socket else "full",
             observer=_STRENGTH[observer],
             processes="weaker" if nested else "full",
+            landlock=_landlock(report.started.landlock),
         ),
         stdout=report.stdout,
         stderr=report.stderr,
     )
     return pass_or_fail.settled(end, judge, violations, after)
+
+
+def _landlock(version: int) -> Strength:
+    """The strength of Landlock's wall: its first versions confine no signal and no abstract socket."""
+    return "off" if not version else "full" if version >= landlock.SCOPED else "weaker"
 
 
 def _not_started(report: Report) -> RunResult:

@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 
 from sandbox.contract.errors import SandboxError
+from sandbox.linux.kernel import landlock
 from sandbox.machine import learned_kernel_limits, user_namespace_refusal
 from sandbox.machine.ask_facts import temp_root
 from sandbox.machine.required_programs import check_bwrap, find_bwrap, find_strace
@@ -54,7 +55,7 @@ class Probe:
 
 def found() -> list[Probe]:
     """The probes of everything a sandbox needs, in the order it needs it; nothing is built."""
-    return [_kernel(), _bwrap(), _settings(), _fuse(), _temporary(), _strace(), _ipv6()]
+    return [_kernel(), _bwrap(), _settings(), _landlock(), _fuse(), _temporary(), _strace(), _ipv6()]
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -186,6 +187,22 @@ def _numbers() -> tuple[int, int, int]:
     except (OSError, subprocess.SubprocessError, ValueError):
         return 0, 0, 0
     return made, mapped, ruled
+
+
+def _landlock() -> Probe:
+    name, known = "Landlock", landlock.version()
+    if known >= landlock.SCOPED:
+        return Probe(name=name, ok=True, found=f"version {known}")
+    found = f"version {known}" if known else "absent"
+    if known >= landlock.USABLE:
+        cause = f"before version {landlock.SCOPED} signals and abstract sockets are kept apart by namespaces alone"
+        return Probe(name=name, ok=False, found=found, cause=cause, fix="use Linux 6.12 or later", lesser=True)
+    cause = (
+        "mounts alone keep a task from writing: FIFOs outside its write grants, and files it is handed open, are not "
+        "kept from it"
+    )
+    fix = "use Linux 5.19 or later, with landlock among the kernel's lsm= modules"
+    return Probe(name=name, ok=False, found=found, cause=cause, fix=fix, lesser=True)
 
 
 _WITHOUT_FUSE = (

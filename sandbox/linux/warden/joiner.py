@@ -12,8 +12,16 @@ import traceback
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from sandbox.contract.errors import NotStarted
-from sandbox.linux.inside import carry_out_mounts, enter_namespaces, network_listeners, pid1, pty, resource_limits
-from sandbox.linux.kernel import kernel_calls
+from sandbox.linux.inside import (
+    carry_out_mounts,
+    enter_namespaces,
+    landlock_rules,
+    network_listeners,
+    pid1,
+    pty,
+    resource_limits,
+)
+from sandbox.linux.kernel import kernel_calls, landlock
 from sandbox.linux.warden import choose_task_filter, rehearsal
 from sandbox.linux.warden_messages import Spec, decode
 
@@ -203,6 +211,9 @@ def _build(
     carry_out_mounts.carry_out(
         spec.operations, lambda: carry_out_mounts.plain_cover(spec.operations) if shown is None else shown
     )
+    rules = landlock_rules.prepare(
+        landlock.version(), spec.operations, masked=shown is not None, own_proc=not spec.nested
+    )
     network_listeners.resolve(resolver)
     if spec.screen is not None:
         stdio = pty.make(spec.screen, stdio[0])
@@ -217,6 +228,7 @@ def _build(
         listener=notify != "none",
         limits=limits,
         masked=masked,
+        rules=rules,
         stops=stops,
         unmounted=unmounted,
         proc=proc,

@@ -86,6 +86,7 @@ class Warden:
         self._link_open = True
         self._armed = False
         self._observer: Observer = "none"
+        self._landlock = 0
         # usage of process 1 before the command
         self._mark = ResourceUsage(0.0, 0)
         self._failure: Failed | None = None
@@ -199,9 +200,10 @@ class Warden:
 
     def _arm(self, rest: bytes) -> None:
         """Watch a finished sandbox, whose process 1 waits for that, and let bubblewrap's processes go."""
-        cpu, peak, masked, listener = rest.split()
+        cpu, peak, masked, landlock, listener = rest.split()
         self._mark = ResourceUsage(float(cpu), int(peak))
         self._armed = True
+        self._landlock = int(landlock)
         if int(listener) >= 0:
             with Caller(self._processes.first) as first:
                 copy = first.descriptor(int(listener))
@@ -235,7 +237,7 @@ class Warden:
             self._fail(str(error), kind="failed" if hint else "vanished", hint=hint)
             return
         self._timeout.begin()
-        send(self._control, Started(pid=command, observer=self._observer))
+        send(self._control, Started(pid=command, observer=self._observer, landlock=self._landlock))
         with contextlib.suppress(OSError):  # killed already: its end will be told
             self._link.send(b"run")
         self._tell_begun()
