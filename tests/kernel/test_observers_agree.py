@@ -75,8 +75,11 @@ ctypes.CDLL(None).syscall(437, -100, b"new", struct.pack("<QQQ", 0o102, 0o600, 0
 _TASKS = {**{f"read: {name}": text for name, text in _READS.items()}, **{f"write: {n}": t for n, t in _WRITES.items()}}
 
 
-def _verdicts(shop: Workspace, command: str, read: list[str], write: list[str]) -> dict[str, object]:
-    found: dict[str, object] = {}
+_Found = dict[str, tuple[int | None, list[tuple[str, str]]]]
+
+
+def _verdicts(shop: Workspace, command: str, read: list[str], write: list[str]) -> _Found:
+    found: _Found = {}
     for observer in _OBSERVERS:
         for directory in write:
             shutil.rmtree(shop.project / directory, ignore_errors=True)
@@ -93,6 +96,49 @@ def test_every_observer_gives_the_same_verdict(quick_shop: Workspace, name: str)
     (quick_shop.project / "notes.md").chmod(0o755)
     found = _verdicts(quick_shop, _TASKS[name], ["lib/"], ["out/"])
     assert found["mask"] == found["notify"] == found["strace"], found
+
+
+#: Links that no grant covers but those in `lib`, each to what one does.
+_LINKS = {
+    "file": "lib/cart.py",
+    "absolute": "{project}/lib/cart.py",
+    "directory": "lib",
+    "dangling": "lib/nowhere",
+    "link": "file",
+    "out-link": "out/x",
+    "lib/shown": "../file",
+    "lib/shown-directory": "../directory",
+    "lib/round": "../directory/../notes.md",
+}
+_THROUGH_LINKS = {
+    "to a file": "cat file",
+    "absolute": "cat absolute",
+    "to a directory": "cat directory/cart.py; ls directory; cd directory",
+    "dangling": "cat dangling; test -e dangling; readlink dangling",
+    "to a link": "cat link",
+    "not followed": "readlink file; test -L absolute; ls -ld link",
+    "a slash behind it": "ls directory/ directory/.",
+    "left again": "cat directory/../notes.md",
+    "behind a granted one": "cat lib/shown",
+    "to a directory behind a granted one": "cat lib/shown-directory/cart.py",
+    "behind a granted one, and out": "cat lib/round",
+    "through a descriptor": "cat /proc/self/cwd/file",
+    "written through": "echo x > out-link; echo x > file",
+    "into it": "echo x > directory/new; mkdir directory/more",
+    "taken away": "rm -f file; mv absolute other; ln -s x dangling; ln link out/copy",
+    "executed": "./file; directory/cart.py",
+}
+
+
+@pytest.mark.parametrize("name", _THROUGH_LINKS)
+def test_a_link_that_is_hidden_leads_nowhere_whoever_observes(quick_shop: Workspace, name: str) -> None:
+    for link, target in _LINKS.items():
+        (quick_shop.project / link).symlink_to(target.format(project=quick_shop.project))
+    found = _verdicts(quick_shop, _THROUGH_LINKS[name], ["lib/"], ["out/"])
+    assert found["mask"] == found["notify"] == found["strace"], found
+    code, told = found["mask"]
+    assert code == 1
+    assert told
 
 
 @pytest.mark.parametrize("name", COMMANDS)

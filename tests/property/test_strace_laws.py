@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sandbox.linux.caller.resolve_path_as_caller import Walked, walk
 from sandbox.linux.kernel.syscall_numbers import X86_64
 from sandbox.linux.strace import line_grammar, trace_parser
 from sandbox.linux.strace.trace_parser import LINE_LIMIT, TraceParser
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
 class Places:
     """Nothing is a link, and half of all names exist."""
 
-    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:  # noqa: ARG002  no links
-        return os.path.normpath(os.path.join(base, path))
+    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> Walked:  # noqa: ARG002  no links
+        return walk(lambda _: None, path, base=base, follows=follows, root=root)
 
     def exists(self, path: str) -> bool:
         return len(path) % 2 == 0
 
-    def is_closed_link(self, pid: int, path: str) -> bool:  # noqa: ARG002  whoever asks
+    def is_closed_link(self, path: str) -> bool:
         return path.startswith("/proc/1/")
 
     def changes(self, call: str, intent: Intent, path: str) -> bool:  # noqa: ARG002  any

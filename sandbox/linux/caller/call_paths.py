@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import errno as errors
+import errno
 import os
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from sandbox.linux.caller.links_as_caller import CallFails, Unread, unread
+from sandbox.linux.caller.readable_memory import CallerMemory
 from sandbox.linux.caller.resolve_path_as_caller import walk
 from sandbox.linux.kernel import observed_syscalls, sockaddr
 
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sandbox.contract.intents import Intent
+    from sandbox.linux.caller.links_as_caller import TaskTree
     from sandbox.linux.kernel.syscall_numbers import Architecture
 
 _PATH_MAX = 4096
@@ -26,6 +30,7 @@ class NamedPath(NamedTuple):
         asked: the path as spelled.
         spelled: the path made absolute, but not normalized.
         path: the path with no link left.
+        passed: the directories that the way to it enters and leaves again by `..`.
         intent: what the call means to do with it.
         follows: whether a link in the last place is followed.
         creates: whether the call is an open that makes a missing file.
@@ -34,34 +39,26 @@ class NamedPath(NamedTuple):
     asked: str
     spelled: str
     path: str
+    passed: tuple[str, ...]
     intent: Intent
     follows: bool
     creates: bool = False
-
-
-class Gone(Exception):
-    """The caller went away while it was being read."""
-
-
-def unread(error: OSError) -> Exception:
-    """Why a caller could not be read: `Gone`, else `PermissionError`: it forbids it, or no descriptor is left."""
-    return Gone() if error.errno in (errors.ENOENT, errors.ESRCH) else PermissionError(error.errno, str(error))
 
 
 def read(path: str, size: int) -> bytes:
     """At most `size` bytes of a file about a caller.
 
     Raises:
-        Gone, PermissionError: see `unread`.
+        Gone, Unread: see `links_as_caller`.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise unread(error) from error
+        raise unread(error, path) from error
     try:
         return os.read(fd, size)
     except OSError as error:
-        raise unread(error) from error
+        raise unread(error, path) from error
     finally:
         os.close(fd)
 
@@ -70,29 +67,12 @@ def process(pid: int) -> str:
     """A caller's program name, empty when it cannot be read."""
     try:
         return read(f"/proc/{pid}/comm", 64).decode("utf-8", "replace").rstrip("\n")
-    except (Gone, PermissionError):
+    except Unread:
         return ""
 
 
-def in_memory(pid: int, requests: list[tuple[int, int]]) -> list[bytes]:
-    """Bytes of the caller's memory for each address and size; fewer than asked for where a mapping ends."""
-    try:
-        fd = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise unread(error) from error
-    try:
-        found = []
-        for address, size in requests:
-            try:
-                found.append(os.pread(fd, size, address) if address else b"")
-            except (OSError, OverflowError):  # EIO: no such page; the call itself will fail with EFAULT
-                found.append(b"")
-        return found
-    finally:
-        os.close(fd)
-
-
 def named(
+    tree: TaskTree,
     architecture: Architecture,
     pid: int,
     call: observed_syscalls.Call,
@@ -103,6 +83,7 @@ def named(
     """Each path of a call that names one.
 
     Args:
+        tree: where links are read.
         architecture: whose calls are read.
         pid: the caller, as the host numbers it.
         call: the call it stands in.
@@ -110,7 +91,7 @@ def named(
         every: whether the second path of a rename or a link counts where the host has nothing at the first.
 
     Raises:
-        Gone, PermissionError: see `unread`.
+        Gone, Unread, CallFails: see `links_as_caller`.
     """
     texts, how = _arguments(pid, call, registers)
     flags = observed_syscalls.flags_of(call, registers, how)
@@ -121,11 +102,12 @@ def named(
             continue
         base, root, spelled = start
         follows = observed_syscalls.follows(architecture, call, argument, flags)
-        path = walk(pid, text, base=base, follows=follows, root=root)
+        path, passed = walk(partial(tree.link, pid), text, base=base, follows=follows, root=root)
         exists = os.path.lexists(path)
         opens = call.name in observed_syscalls.OPENS
         intent = observed_syscalls.open_intent(flags, exists=exists) if opens else argument.intent
-        yield NamedPath(text, spelled, path, intent, follows, opens and bool(flags & observed_syscalls.O_CREAT))
+        creates = opens and bool(flags & observed_syscalls.O_CREAT)
+        yield NamedPath(text, spelled, path, passed, intent, follows, creates)
         if len(call.paths) > 1 and not exists and not every:
             return  # a rename or a link of nothing changes nothing
 
@@ -133,19 +115,23 @@ def named(
 def _arguments(
     pid: int, call: observed_syscalls.Call, registers: tuple[int, ...]
 ) -> tuple[list[str], tuple[int, int, int] | None]:
-    """The texts of a call's paths, and its `struct open_how`, `None` where it has none that can be read."""
-    wanted = [(registers[argument.path], _PATH_MAX) for argument in call.paths]
-    if call.how >= 0:
-        wanted.append((registers[call.how], observed_syscalls.OPEN_HOW_SIZE))
-    memory = in_memory(pid, wanted)
-    how = None
-    if call.how >= 0:
-        try:
-            how = observed_syscalls.open_how(memory.pop())
-        except observed_syscalls.UnreadableArgument:
-            how = None
-    raw = memory if call.size < 0 else [_socket_path(found, registers[call.size]) for found in memory]
-    return [os.fsdecode(found.split(b"\0", 1)[0]) for found in raw], how
+    """The texts of a call's paths, and its `struct open_how`, `None` where it has none."""
+    with CallerMemory(pid) as memory:
+        how = None
+        if call.how >= 0:
+            if registers[call.how + 1] < observed_syscalls.OPEN_HOW_SIZE:
+                raise CallFails(errno.EINVAL)
+            how = observed_syscalls.open_how(memory.exactly(registers[call.how], observed_syscalls.OPEN_HOW_SIZE))
+        if call.size >= 0:
+            raw = [_socket_path(memory, registers[one.path], registers[call.size]) for one in call.paths]
+        else:
+            flags = observed_syscalls.flags_of(call, registers, how)
+            null = call.null or (call.empty and bool(flags & observed_syscalls.AT_EMPTY_PATH))
+            raw = [
+                b"" if null and not registers[one.path] else memory.text(registers[one.path], _PATH_MAX)
+                for one in call.paths
+            ]
+    return [os.fsdecode(found) for found in raw], how
 
 
 def _start(
@@ -163,18 +149,23 @@ def _start(
     if not (text or call.empty or call.null):
         return None
     base = _base(pid, observed_syscalls.descriptor(argument, registers))
-    if not base.startswith("/"):  # no such descriptor, or one that names no file
+    if not base.startswith("/"):  # a pipe, a socket
+        if text:
+            raise CallFails(errno.ENOTDIR)
         return None
     return base, base if rooted else "/", os.path.join(base, text.lstrip("/")) if text else base
 
 
-def _socket_path(raw: bytes, size: int) -> bytes:
+def _socket_path(memory: CallerMemory, at: int, size: int) -> bytes:
     """The path of a `struct sockaddr`, empty for one of another kind."""
+    size &= 0xFFFFFFFF
+    if size > sockaddr.STORAGE:
+        raise CallFails(errno.EINVAL)
     try:
-        address = sockaddr.parse(raw[: size & 0xFFFFFFFF])
+        address = sockaddr.parse(memory.exactly(at, size))
     except sockaddr.MalformedAddress:
         return b""
-    return address.path if isinstance(address, sockaddr.Path) else b""
+    return address.path.split(b"\0", 1)[0] if isinstance(address, sockaddr.Path) else b""
 
 
 def _base(pid: int, descriptor: int) -> str:
@@ -183,26 +174,14 @@ def _base(pid: int, descriptor: int) -> str:
     try:
         return os.readlink(f"/proc/{pid}/{name}").removesuffix(" (deleted)")
     except OSError as error:
-        if name == "cwd" or error.errno not in (errors.ENOENT, errors.ESRCH):
-            raise unread(error) from error
-        return ""  # no such descriptor: the call fails with EBADF
+        if name == "cwd" or error.errno not in (errno.ENOENT, errno.ESRCH):
+            raise unread(error, f"{name} of process {pid}") from error
+        raise CallFails(errno.EBADF) from error
 
 
 def _normal(spelled: str) -> str:
     """The path without `.`, `..` and doubled separators, as if it held no link."""
     return "/" + os.path.normpath(spelled).lstrip("/")
-
-
-def directories_passed(pid: int, spelled: str) -> list[str]:
-    """The directories that a path enters and leaves again by `..`; the kernel looks each of them up."""
-    if "/.." not in spelled:
-        return []
-    parts = spelled.split("/")
-    return [
-        walk(pid, "/".join(parts[:index]), follows=True)
-        for index in range(1, len(parts))
-        if parts[index] == ".." and parts[index - 1] not in ("", ".", "..")
-    ]
 
 
 def reaching(hidden: str, named: NamedPath) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from functools import partial
 from typing import NamedTuple
 
 from sandbox.linux.caller import caller_memory
+from sandbox.linux.caller.links_as_caller import CallFails, TaskTree, Unread
 from sandbox.linux.caller.resolve_path_as_caller import walk
 
 _OPEN = os.O_PATH | os.O_CLOEXEC
@@ -78,7 +80,7 @@ def _from_root(thread: int, path: bytes, flags: int) -> int:
                 if error.errno not in (errno.EAGAIN, errno.ENOENT, errno.ELOOP, errno.EXDEV):
                     raise
                 # a magic link of /proc leads where it leads for its reader: the caller is to be that, not this process
-                path = os.fsencode(walk(thread, os.fsdecode(path), follows=True))
+                path = os.fsencode(_walked(thread, os.fsdecode(path)))
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     finally:
         os.close(root)
@@ -92,7 +94,21 @@ def own(path: str, places: tuple[str, ...]) -> bool:
 def on_host(thread: int, path: str) -> str:
     """The path on the host of a name that is hidden from the caller."""
     base = os.readlink(f"/proc/{thread}/cwd") if not path.startswith("/") else "/"
-    return walk(thread, path, base=base, follows=True)
+    return _walked(thread, path, base=base)
+
+
+def _walked(thread: int, path: str, *, base: str = "/") -> str:
+    """The path with no link left, the host's hidden ones followed, too.
+
+    Raises:
+        OSError: it cannot be told.
+    """
+    with TaskTree() as tree:
+        tree.masked = True
+        try:
+            return walk(partial(tree.link, thread), path, base=base, follows=True).path
+        except (Unread, CallFails) as error:
+            raise OSError(error.errno, os.strerror(error.errno)) from error
 
 
 def is_socket(path: str) -> bool:

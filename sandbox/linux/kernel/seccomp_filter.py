@@ -41,6 +41,8 @@ REFUSED: dict[str, int] = {
     "io_uring_setup": ENOSYS,
     "io_uring_enter": ENOSYS,
     "io_uring_register": ENOSYS,
+    # a path in memory that nobody but the kernel reads is seen by no observer
+    "memfd_secret": ENOSYS,
     **dict.fromkeys(
         (
             "setns",

@@ -19,6 +19,7 @@ TABLE: dict[str, tuple[int | None, int | None]] = {
     "openat": (257, 56),
     "creat": (85, None),
     "openat2": (437, 437),
+    "memfd_secret": (447, 447),
     "mkdir": (83, None),
     "mkdirat": (258, 34),
     "mknod": (133, None),

@@ -6,14 +6,15 @@ report alone: another thread may change the caller's memory a moment later, so n
 
 from __future__ import annotations
 
-import errno as errors
+import errno
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access
 from sandbox.linux.caller import call_paths
+from sandbox.linux.caller.links_as_caller import CallFails, Gone, TaskTree, Unread
 from sandbox.linux.kernel import observed_syscalls
 from sandbox.request.protected_names import ProtectedNames
 
@@ -34,6 +35,19 @@ TEXT_LIMIT = 32 << 20
 _PAUSES = tuple(0.0001 * 1.1**count for count in range(60))
 
 
+class CallAnswer(NamedTuple):
+    """The answer to a call that waits.
+
+    Attributes:
+        errno: what the call is refused with, 0 to let it go on.
+        unread: what could not be read of it, empty where all was; a hole in the trace if its caller is there to be
+            answered.
+    """
+
+    errno: int
+    unread: str = ""
+
+
 class Recorder:
     """Collects each distinct access of a task once.
 
@@ -42,6 +56,7 @@ class Recorder:
         served: whether the task may do anything with a path: notified calls on it are not collected.
         executed: names that other programs execute, which no call may make or change.
         held: answers for held directories, where there are any.
+        tree: where the links of the task's paths are read.
 
     Attributes:
         architecture: whose calls are read.
@@ -55,8 +70,10 @@ class Recorder:
         served: Callable[[str], bool] = lambda _path: False,
         executed: ProtectedNames | None = None,
         held: HeldDirectories | None = None,
+        tree: TaskTree | None = None,
     ) -> None:
         self.architecture = architecture
+        self.tree = tree or TaskTree()
         self._served = served
         self._executed = executed or ProtectedNames()
         self._held = held
@@ -81,37 +98,37 @@ class Recorder:
         del self._new[:count]
         return new
 
-    def notified(self, notification: Notification) -> int:
-        """Record a call that waits at the listener; the errno to refuse it with, 0 to let it go on."""
+    def notified(self, notification: Notification) -> CallAnswer:
+        """Record a call that waits at the listener, and say how it is to be answered."""
+        pid = notification.pid
         call = observed_syscalls.by_number(self.architecture, notification.number)
-        if call is None or notification.pid == 0:
-            self.missed(f"a notified call could not be attributed (number {notification.number})")
-            return 0
+        if call is None or pid == 0:
+            return CallAnswer(errno.EACCES, f"a notified call could not be attributed (number {notification.number})")
         answer, brings = 0, False
         going: list[tuple[Intent, str]] = []
         try:
-            for named in call_paths.named(self.architecture, notification.pid, call, notification.args):
-                refusal = self._notified_path(notification.pid, call.name, named, brings=brings)
+            for named in call_paths.named(self.tree, self.architecture, pid, call, notification.args):
+                refusal = self._notified_path(pid, call.name, named, brings=brings)
                 brings = named.intent is Intent.REMOVE and os.path.isdir(named.path)
                 answer = answer or refusal
                 going.append((named.intent, named.path))
             if self._held is not None and not answer:
                 self._held.note(going)
-        except call_paths.Gone:
-            return answer
-        except Exception as error:  # noqa: BLE001  a caller that cannot be read may name anything
-            self.missed(f"a call could not be read ({error})")
-            watched = bool(self._executed) or self._held is not None
-            return errors.EROFS if watched and observed_syscalls.may_write(call, notification.args) else 0
-        return answer
+        except CallFails as error:
+            return CallAnswer(answer or error.errno)
+        except Unread as error:
+            return CallAnswer(
+                answer or error.errno, f"a call could not be read, and was refused ({call.name}: {error})"
+            )
+        return CallAnswer(answer)
 
     def _notified_path(self, pid: int, call: str, named: call_paths.NamedPath, *, brings: bool) -> int:
         """Record one path of a notified call; the errno to refuse the call with, 0 for none."""
-        for directory in call_paths.directories_passed(pid, named.spelled):
+        for directory in named.passed:
             self._add(pid, call, Intent.PROBE, named.asked, directory, follows=True)
         protected = self._protects(call, named, brings=brings)
         held = 0 if self._held is None else self._held.answer(call, named.intent, named.path)
-        refusal = errors.EROFS if protected else held
+        refusal = errno.EROFS if protected else held
         if refusal or not self._served(named.path):
             self._add(
                 pid,
@@ -121,7 +138,7 @@ class Recorder:
                 named.path,
                 follows=named.follows,
                 creates=named.creates,
-                errno=errors.errorcode.get(refusal, ""),
+                errno=errno.errorcode.get(refusal, ""),
                 refused=protected,
             )
         return refusal
@@ -141,16 +158,15 @@ class Recorder:
         """
         try:
             name, named_paths = self._standing(thread)
-        except call_paths.Gone:
+        except Gone:
             name, named_paths = "lookup", []
-        except PermissionError:
+        except (Unread, CallFails):
             # a caller that may not be read counts as one that opens, the more serious kind
             self._add(thread, "lookup", Intent.OPEN, hidden, hidden, follows=True)
             return
         for named in named_paths:
             path = call_paths.reaching(hidden, named)
-            entered = call_paths.directories_passed(thread, named.spelled)
-            passed = [one for one in entered if one == hidden or one.startswith(hidden + "/")]
+            passed = [one for one in named.passed if one == hidden or one.startswith(hidden + "/")]
             for directory in passed:
                 self._add(thread, name, Intent.PROBE, named.asked, directory, follows=True)
             if path or passed:
@@ -216,20 +232,20 @@ class Recorder:
             try:
                 standing = observed_syscalls.parse_syscall_line(text)
             except observed_syscalls.UnreadableArgument as error:
-                raise call_paths.Gone from error
+                raise Gone("it stands in no call") from error
             if standing is not None:
                 break
             if text.startswith("-1"):  # outside any call: the caller is being killed
-                raise call_paths.Gone
+                raise Gone("it stands in no call")
             time.sleep(pause)  # a signal wakes the caller for a moment, and its call goes on waiting
         else:
-            raise PermissionError("the caller never stands still")
+            raise Unread("the caller never stands still")
         number, registers = standing
         call = observed_syscalls.by_number(self.architecture, number)
         if call is None:
             return f"syscall {number}", []
         # the first name of a rename may be staged: the host then has nothing of that name
-        return call.name, list(call_paths.named(self.architecture, thread, call, registers, every=True))
+        return call.name, list(call_paths.named(self.tree, self.architecture, thread, call, registers, every=True))
 
     def _add(
         self,

@@ -24,7 +24,8 @@ import time
 from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.contract.intents import Intent
-from sandbox.linux.caller import resolve_path_as_caller
+from sandbox.linux.caller.links_as_caller import CallFails, TaskTree, Unread
+from sandbox.linux.caller.resolve_path_as_caller import Walked, walk
 from sandbox.linux.kernel import bpf, kernel_calls, seccomp_filter
 from sandbox.linux.kernel.observed_syscalls import WRITES
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
@@ -110,21 +111,30 @@ class _Places:
 
     def __init__(self, executed: ProtectedNames) -> None:
         self._executed = executed
-        self._devices: int | None = None
+        self._tree = TaskTree(late=True)
 
-    def hold_devices(self, command: int) -> None:
-        """Hold the task's `/dev`: a call is read when its process may have ended."""
-        with contextlib.suppress(OSError):  # without it, each process's own is read
-            self._devices = os.open(f"/proc/{command}/root/dev", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    def hold(self, command: int) -> None:
+        """Hold the task's root: a call is read when its process may have ended.
 
-    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
-        return resolve_path_as_caller.walk(pid, path, base=base, follows=follows, root=root, devices=self._devices)
+        Raises:
+            TraceFailure: it cannot be held.
+        """
+        try:
+            self._tree.hold(command)
+        except Unread as error:
+            raise TraceFailure(f"the command's root cannot be held: {error}") from error
+
+    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> Walked | None:
+        try:
+            return walk(functools.partial(self._tree.link, pid), path, base=base, follows=follows, root=root)
+        except (Unread, CallFails):
+            return None
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)
 
-    def is_closed_link(self, pid: int, path: str) -> bool:
-        return resolve_path_as_caller.is_closed_link(pid, path)
+    def is_closed_link(self, path: str) -> bool:
+        return self._tree.is_closed(path)
 
     def changes(self, call: str, intent: Intent, path: str) -> bool:
         if not self._executed:
@@ -185,7 +195,7 @@ class Tracer:
         output, inside = os.pipe2(os.O_CLOEXEC)
         words, words_inside = os.pipe2(os.O_CLOEXEC)
         _until(lambda: _status(command, "State:") == "T", "the command did not wait for strace")
-        self._places.hold_devices(command)
+        self._places.hold(command)
         self._pid = os.fork()
         if self._pid == 0:
             self._become(command, inside, words_inside)

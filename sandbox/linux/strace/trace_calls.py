@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sandbox.contract.intents import WRITE_INTENTS, Intent
 from sandbox.contract.results import Access
+from sandbox.linux.caller.resolve_path_as_caller import Walked
 from sandbox.linux.kernel import observed_syscalls
 from sandbox.linux.strace import line_grammar
 from sandbox.linux.strace.trace_addresses import DatagramSockets, connection
@@ -34,9 +35,9 @@ TELLING = observed_syscalls.WRITES | observed_syscalls.OPENS
 _WRITES = re.compile(rb"O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE)")
 _RESOLVE_IN_ROOT = 0x10
 # links of the caller to its own directories, gone once it is; another thread may have others (unshare(2), CLONE_FS)
-_OWN = re.compile(r"/proc/(?:self|thread-self)/(cwd|root)(?=/|$)")
+_OWN = re.compile(r"/proc/(self|thread-self|self/task/thread-self)/(cwd|root)(?=/|$)")
 _PROC = "/proc/"
-_UNKNOWN = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(?:cwd|root|fd/\d+)/.")
+_UNKNOWN = re.compile(r"/proc/(?:self|\d+)(?:/task/(?:thread-self|\d+))?/(?:cwd|root|fd/\d+)/.")
 # the number of arguments of each call that are read
 _WANTED = {
     call.name: 1 + max(call.flags, call.how, *(a.path for a in call.paths), *(a.dirfd for a in call.paths))
@@ -49,8 +50,11 @@ _DELETED = (b"(deleted)", b"(deleted)>")
 class TracedFiles(Protocol):
     """The host's file system, as far as a trace needs it."""
 
-    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
-        """The absolute path, with no link left, that `path` leads the caller to; see `resolve_path_as_caller.walk`."""
+    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> Walked | None:
+        """The place that `path` leads the caller to, `None` where it cannot be told.
+
+        No link is left in its path but those that only the caller had, where it has ended; see `TaskTree`.
+        """
 
     def exists(self, path: str) -> bool:
         """Whether the path exists; a link in the last place is not followed."""
@@ -58,8 +62,8 @@ class TracedFiles(Protocol):
     def changes(self, call: str, intent: Intent, path: str) -> bool:
         """Whether a call that writes there is refused by name, so that it counts though it succeeded."""
 
-    def is_closed_link(self, pid: int, path: str) -> bool:
-        """Whether a path goes through a link closed to the caller; see `resolve_path_as_caller.is_closed_link`."""
+    def is_closed_link(self, path: str) -> bool:
+        """Whether a path goes through a link closed to every caller; see `TaskTree.is_closed`."""
 
 
 class _Named(NamedTuple):
@@ -69,6 +73,16 @@ class _Named(NamedTuple):
     root: str
     follows: bool
     intent: Intent
+    #: Whether the caller is the thread that the links of its process tell of.
+    first: bool
+
+
+def _own_directory(named: _Named, path: str) -> tuple[str, str] | None:
+    """The start and the rest of a path that goes through a link to the caller's own directory, as it was then."""
+    own = _OWN.match(path) if path.startswith(_PROC) else None
+    if own is None or named.root != "/" or (own.group(1) == "self" and not named.first):
+        return None
+    return named.cwd if own.group(2) == "cwd" else "/", "." + path[own.end() :]
 
 
 class TracedCalls:
@@ -111,7 +125,11 @@ class TracedCalls:
             if said is not None and not said[1]:
                 base = process.directory.path
                 asked = os.fsdecode(said[0])
-                process.directory.path = self._places.walk(pid, asked, base=base, follows=True, root="/")
+                reached = self._places.walk(pid, asked, base=base, follows=True, root="/")
+                if reached is None:
+                    self._miss(f"a working directory could not be followed ({asked})")
+                else:
+                    process.directory.path = reached.path
             return
         place = line_grammar.descriptor(argument)
         if place is not None:
@@ -126,12 +144,12 @@ class TracedCalls:
         opens = name in observed_syscalls.OPENS
         if opens and result.value is not None and result.value >= 0 and not result.noted:
             for named in self._named(pid, process, call, body):
-                process.opened(result.value, self._walk(pid, named))
+                process.opened(result.value, self._walk(pid, named).path)
         if name in observed_syscalls.WRITES or (opens and _WRITES.search(body)):
             if opens and not self._changes(name, result):
                 return
             for named in self._named(pid, process, call, body):
-                path = self._walk(pid, named)
+                path = self._walk(pid, named).path
                 intent = Intent.WRITE if named.intent is Intent.CREATE else named.intent
                 if intent in WRITE_INTENTS and self._places.changes(name, intent, path):
                     yield self._access(pid, name, named, path, intent=intent, errno="", refused=True)
@@ -165,9 +183,9 @@ class TracedCalls:
         if repeated in self._repeated:
             return
         for named in self._named(pid, process, call, body, errno):
-            for place in self._directories_passed(pid, named):
+            path, passed = self._walk(pid, named)
+            for place in passed:
                 yield self._access(pid, name, named, place, intent=Intent.PROBE, errno=errno)
-            path = self._walk(pid, named)
             self.plain = self.plain and self._is_plain(named, path)
             # a directory that holds a mount cannot be removed or renamed (EBUSY, rename(2))
             kept = errno == "EBUSY" and self._places.changes(name, named.intent, path)
@@ -211,7 +229,8 @@ class TracedCalls:
             if asked is None or (asked == "" and not (call.empty or call.null)):
                 continue
             if not whole:
-                self._miss("a path in the trace is cut short")
+                if errno != "ENAMETOOLONG":  # then the kernel read no further either
+                    self._miss("a path in the trace is cut short")
                 continue
             base = "/"
             if not asked.startswith("/") or rooted:
@@ -219,9 +238,11 @@ class TracedCalls:
                 if not base:
                     continue
             follows = observed_syscalls.follows(self._architecture, call, argument, bits)
-            named = _Named(asked, process.directory.path, base, base if rooted else "/", follows, argument.intent)
+            first = process.group == pid
+            root = base if rooted else "/"
+            named = _Named(asked, process.directory.path, base, root, follows, argument.intent, first)
             if call.name in observed_syscalls.OPENS:
-                exists = self._places.exists(self._walk(pid, named))
+                exists = self._places.exists(self._walk(pid, named).path)
                 named = named._replace(intent=observed_syscalls.open_intent(bits, exists=exists))
             yield named
 
@@ -259,37 +280,31 @@ class TracedCalls:
             self._miss(f"a directory could not be placed (descriptor {place.number} of process {pid})")
         return found
 
-    def _walk(self, pid: int, named: _Named) -> str:
-        """The path that a named one leads to; its process may be gone, and the links in `/proc` with it."""
+    def _walk(self, pid: int, named: _Named) -> Walked:
+        """The place that a named path leads to; its process may be gone, and the links in `/proc` with it."""
         asked, base = named.asked, named.base
         spelled = asked if asked.startswith("/") else f"{base.rstrip('/')}/{asked}"
-        own = _OWN.match(spelled) if spelled.startswith(_PROC) else None
-        if own is not None and named.root == "/":
-            base = named.cwd if own.group(1) == "cwd" else "/"
-            asked = "." + own.string[own.end() :]
-        path = self._places.walk(pid, asked, base=base, follows=named.follows, root=named.root)
-        if not path.startswith(_PROC):
-            return path
-        own = _OWN.match(path)
-        if own is not None and named.root == "/":
+        own = _own_directory(named, spelled)
+        if own is not None:
+            base, asked = own
+        walked = self._placed(pid, named, asked, base)
+        own = _own_directory(named, walked.path)
+        if own is not None:
             # a link led to a directory of a process that has ended, or is ending: its /proc entry outlives its links
-            base = named.cwd if own.group(1) == "cwd" else "/"
-            path = self._places.walk(pid, "." + path[own.end() :], base=base, follows=named.follows, root="/")
+            base, asked = own
+            path, passed = self._placed(pid, named, asked, base)
+            walked = Walked(path, walked.passed + passed)
         # the link led somewhere when the call was made: its process, or the descriptor, is gone since
-        if _UNKNOWN.match(path) and not self._places.is_closed_link(pid, path):
-            self._miss(f"a path through the links of a process could not be followed any more ({path})")
-        return path
+        if _UNKNOWN.match(walked.path) and not self._places.is_closed_link(walked.path):
+            self._miss(f"a path through the links of a process could not be followed any more ({walked.path})")
+        return walked
 
-    def _directories_passed(self, pid: int, named: _Named) -> Iterator[str]:
-        """The directories that a path enters and leaves again by `..`; the kernel looks each of them up."""
-        spelled = named.asked if named.asked.startswith("/") else f"{named.base.rstrip('/')}/{named.asked}"
-        if "/.." not in spelled:
-            return
-        parts = spelled.split("/")
-        for index in range(1, len(parts)):
-            if parts[index] == ".." and parts[index - 1] not in ("", ".", ".."):
-                way = "/".join(parts[:index])
-                yield self._places.walk(pid, way, base="/", follows=True, root="/")
+    def _placed(self, pid: int, named: _Named, asked: str, base: str) -> Walked:
+        walked = self._places.walk(pid, asked, base=base, follows=named.follows, root=named.root)
+        if walked is None:
+            self._miss(f"a path could not be followed ({asked})")
+            return Walked(os.path.normpath(os.path.join(base, asked)))
+        return walked
 
     def _access(
         self, pid: int, operation: str, named: _Named, path: str, *, intent: Intent, errno: str, refused: bool = False

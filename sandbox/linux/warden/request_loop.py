@@ -106,6 +106,7 @@ class RequestLoop:
         # a request may be withdrawn between poll and read, and a read that blocks would then stop the loop
         os.set_blocking(device, False)
         self._mask, self._owner = device, (uid, gid)
+        self._recorder.tree.masked = True
         if self._granted:
             self._server = PassthroughServer(self._tree, self._granted, self._staging, self._executed)
             # files are handled from here on under the task's own rights, and with the mode bits it asks for
@@ -242,17 +243,19 @@ class RequestLoop:
             self._callers.do(lambda: self._notified(seen))
 
     def _notified(self, seen: seccomp_notification.Notification) -> None:
-        refused = 0
         try:
-            refused = self._recorder.notified(seen)
+            refused, unread = self._recorder.notified(seen)
         except Exception as error:  # noqa: BLE001  the caller must be answered in any case
-            self._missed(error)
+            refused, unread = errno.EACCES, f"a call could not be read, and was refused ({error})"
         answer = seccomp_notification.fail(seen.id, refused) if refused else seccomp_notification.go_on(seen.id)
         try:
             fcntl.ioctl(self._listener, seccomp_notification.SEND, bytearray(answer))
         except OSError as error:
             if error.errno != errno.ENOENT:
                 raise
+        else:  # the caller was there, so what it asked for would have come to be
+            if unread:
+                self._recorder.missed(unread)
         if self._server is not None and self._recorder.waiting:
             self._wake()
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from sandbox.contract.config import Reach
+from sandbox.linux.caller.links_as_caller import TaskTree
 from sandbox.linux.kernel.descriptor_poll import DescriptorPoll
 from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 from sandbox.linux.observe.recorder import Recorder
 from sandbox.linux.proxy.proxy_handle import ProxyHandle
 from sandbox.linux.warden.request_loop import RequestLoop
+from sandbox.planning.path_reach import Plan
 
 if TYPE_CHECKING:
     import socket
@@ -60,6 +63,7 @@ class TaskServices:
             served=spec.granted.served if self._held is None else self._held.served,
             executed=spec.executed,
             held=self._held,
+            tree=TaskTree(_shown(spec)),
         )
         self.proxy = ProxyHandle(
             spec.network, inside, self.recorder, watch=self.poll.watch, unwatch=self.poll.unwatch, wake=wake.ring
@@ -147,3 +151,15 @@ def _held_directories(spec: Spec) -> HeldDirectories | None:
     from sandbox.linux.observe.held_directory_calls import HeldDirectories
 
     return HeldDirectories(spec.held)
+
+
+def _shown(spec: Spec) -> Callable[[str], bool]:
+    """Whether the task sees what the host has at a path, by the plan it runs in."""
+    plans: list[Plan] = []
+
+    def shown(path: str) -> bool:
+        if not plans:  # most tasks ask of no link behind a mask
+            plans.append(Plan(operations=spec.operations, workspace="", project=""))
+        return plans[0].reach(path) is not Reach.HIDDEN
+
+    return shown

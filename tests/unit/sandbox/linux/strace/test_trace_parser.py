@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.contract.intents import Intent
+from sandbox.linux.caller.resolve_path_as_caller import Walked, walk
 from sandbox.linux.kernel.syscall_numbers import X86_64
 from sandbox.linux.strace import trace_parser
 from sandbox.linux.strace.trace_parser import LINE_LIMIT, TraceParser
@@ -21,24 +22,19 @@ ROFS = "= -1 EROFS (Read-only file system)"
 
 
 class Places:
-    """A path goes through one of the links at most; what is named exists; names of shells are watched."""
+    """What is named exists; names of shells are watched."""
 
     def __init__(self, *names: str, links: dict[str, str] | None = None) -> None:
         self.names = names
         self.links = links or {}
 
-    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:  # noqa: ARG002  always
-        if root != "/":
-            return os.path.normpath(root + "/" + os.path.normpath("/" + path))
-        for link, target in self.links.items():
-            if path.startswith(link + "/"):
-                return target + path.removeprefix(link)
-        return os.path.normpath(os.path.join(base, path))
+    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> Walked:  # noqa: ARG002  always
+        return walk(self.links.get, path, base=base, follows=follows, root=root)
 
     def exists(self, path: str) -> bool:
         return path in self.names
 
-    def is_closed_link(self, pid: int, path: str) -> bool:  # noqa: ARG002  whoever asks
+    def is_closed_link(self, path: str) -> bool:
         return path.startswith("/proc/1/")
 
     def changes(self, call: str, intent: Intent, path: str) -> bool:  # noqa: ARG002  whatever is done to it
@@ -379,12 +375,10 @@ class Turning(Places):
         super().__init__("/ws/p/l")
         self.turn = 0
 
-    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
-        walked = super().walk(pid, path, base=base, follows=follows, root=root)
-        if walked.startswith("/ws/p/l/"):
-            self.turn += 1
-            return f"/ws/{self.turn}{walked.removeprefix('/ws/p/l')}"
-        return walked
+    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> Walked:
+        self.turn += 1
+        self.links = {"/ws/p/l": f"/ws/{self.turn}"}
+        return super().walk(pid, path, base=base, follows=follows, root=root)
 
 
 @pytest.mark.parametrize("spelled", ['AT_FDCWD</ws/p>, "l/x"', 'AT_FDCWD</ws/p>, "/ws/p/l/x"'])
@@ -565,7 +559,7 @@ def test_a_line_without_end_is_dropped_and_said() -> None:
 
 def test_what_cannot_be_walked_is_said_and_the_rest_is_read() -> None:
     class Failing(Places):
-        def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:
+        def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> Walked:
             if path == "bad":
                 raise PermissionError("no")
             return super().walk(pid, path, base=base, follows=follows, root=root)

@@ -15,6 +15,7 @@ import pytest
 
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.judge import Judge
+from sandbox.linux.caller.resolve_path_as_caller import Walked, walk
 from sandbox.linux.kernel.syscall_numbers import X86_64
 from sandbox.linux.strace.trace_parser import TraceParser
 from tests.support.memory_files import MemoryFiles
@@ -34,13 +35,13 @@ CASES = sorted((ROOT / "fixtures/traces").glob("*.strace"))
 class Host:
     """The workspace's host; nothing in it is a link."""
 
-    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> str:  # noqa: ARG002  no links
-        return os.path.normpath(os.path.join(base, path))
+    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> Walked:  # noqa: ARG002  no links
+        return walk(lambda _: None, path, base=base, follows=follows, root=root)
 
     def exists(self, path: str) -> bool:
         return path in THERE
 
-    def is_closed_link(self, pid: int, path: str) -> bool:  # noqa: ARG002  whoever asks
+    def is_closed_link(self, path: str) -> bool:
         return path.startswith("/proc/1/")
 
     def changes(self, call: str, intent: Intent, path: str) -> bool:  # noqa: ARG002  nothing other programs execute

@@ -1,0 +1,144 @@
+"""Paths that are hard to read from outside: in memory nobody else reads, through `/proc`, from a thread of its own.
+
+What cannot be read is refused, and the run does not pass. What the kernel itself would fail leaves no hole.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sandbox import Session
+from tests.redteam.conftest import Box, shown, violated
+from tests.support.observers import ANSWERING
+from tests.support.walls_away import take_away
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox import RunResult
+
+pytestmark = pytest.mark.kernel
+
+_DEEP = "out/a/b"
+_SECRETS = "from sandbox.linux.kernel.seccomp_filter import REFUSED; del REFUSED['memfd_secret']"
+_REFUSAL = """
+from sandbox.linux.observe import recorder
+notified = recorder.Recorder.notified
+recorder.Recorder.notified = lambda self, seen: (0, '') if notified(self, seen).unread else notified(self, seen)
+"""
+_PROC = "from sandbox.linux.caller.links_as_caller import TaskTree; TaskTree._of_proc = lambda *_: None"
+
+#: Ways to the project's directory whose `..` stands behind a link, and links that lead there by themselves.
+_WAYS = {
+    "net": "/proc/net/../cwd",
+    "own net": "/proc/self/net/../cwd",
+    "thread-self": "/proc/thread-self/../../cwd",
+    "thread-self twice": "/proc/thread-self/../../../thread-self/cwd",
+    "self": "/proc/self/../self/task/../cwd",
+    "root": "/proc/self/root/proc/net/../cwd",
+    "dev": "/dev/fd/../cwd",
+    "a link": "lib/way/../cwd",
+    "links": "lib/ways/../cwd",
+}
+
+
+@pytest.fixture
+def deep(each_box: Box) -> Box:
+    (each_box.project / _DEEP).mkdir(parents=True)
+    (each_box.project / "lib/way").symlink_to("/proc/net")
+    (each_box.project / "lib/ways").symlink_to("way")
+    return each_box
+
+
+@pytest.fixture
+def weakened(deep: Box, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Box]:
+    """A box whose session lacks walls."""
+    take_away(monkeypatch, "\n".join(request.param))
+    with Session() as deep.session:
+        yield deep
+
+
+def attack(box: Box, *arguments: object) -> tuple[dict[str, Any], RunResult]:
+    told, result = box.attack("unread", *arguments)
+    if "impossible" in told and told["impossible"] != "ENOSYS":
+        pytest.fail(shown(result))
+    return told, result
+
+
+def named(result: RunResult) -> set[str]:
+    return {str(violation.path).rpartition("/")[2] for violation in result.violations}
+
+
+@pytest.mark.parametrize("way", _WAYS)
+def test_what_stands_behind_a_link_of_proc_is_found(deep: Box, way: str) -> None:
+    spelled = _WAYS[way]
+    told, result = attack(deep, "spelled", f"{spelled}/secret.txt@r", f"{spelled}/{_DEEP}/.vscode@d")
+    assert told[f"{spelled}/secret.txt@r"] == "ENOENT", shown(result)
+    assert violated(result, deep.project) == {("read", "secret.txt"), ("write", f"{_DEEP}/.vscode")}, shown(result)
+    assert result.trace == "complete", shown(result)
+    if deep.observer != "strace":  # which looks after the call
+        assert told[f"{spelled}/{_DEEP}/.vscode@d"] == "EROFS", shown(result)
+
+
+@pytest.mark.parametrize("each_box", ANSWERING, indirect=True)
+@pytest.mark.parametrize("weakened", [(_PROC,)], indirect=True, ids=["no links"])
+def test_an_observer_that_does_not_read_the_links_of_proc_lets_a_name_pass(weakened: Box) -> None:
+    path = f"{_WAYS['net']}/{_DEEP}/.vscode@d"
+    told, _ = attack(weakened, "spelled", path)
+    assert told == {path: "done"}
+
+
+@pytest.mark.parametrize("kind", ["directory", "descriptors"])
+def test_a_thread_of_its_own_is_read_as_what_it_is(deep: Box, kind: str) -> None:
+    told, result = attack(deep, kind, _DEEP, ".vscode")
+    assert result.exit_code == 1, shown(result)
+    # strace's lines are read when the thread may have ended, and then there is a hole
+    assert named(result) == {".vscode"} or (deep.observer, result.trace) == ("strace", "partial"), shown(result)
+    if deep.observer != "strace":
+        assert set(told.values()) == {"EROFS"}, shown(result)
+
+
+def test_no_task_has_memory_that_no_observer_reads(deep: Box) -> None:
+    told, result = attack(deep, "secret", f"{_DEEP}/.vscode@d")
+    assert told == {"impossible": "ENOSYS"}
+    assert (result.exit_code, result.trace) == (0, "complete"), shown(result)
+
+
+_UNREADABLE = {"secret": f"{_DEEP}/.vscode@d", "shortened": "x@d", "cut": "x@r", "kernels": "x@2"}
+
+
+@pytest.mark.parametrize("each_box", ANSWERING, indirect=True)
+@pytest.mark.parametrize("weakened", [(_SECRETS,)], indirect=True, ids=["secret memory"])
+@pytest.mark.parametrize("memory", _UNREADABLE)
+def test_a_path_that_cannot_be_read_is_refused_and_the_run_does_not_pass(weakened: Box, memory: str) -> None:
+    asked = _UNREADABLE[memory]
+    told, result = attack(weakened, memory, asked)
+    if "impossible" in told:
+        pytest.skip("this kernel has no such memory")
+    assert told == {asked: "EFAULT"}, shown(result)
+    if weakened.observer == "notify" or asked[-1] != "r":  # the mask hears of reads without a path
+        assert (result.exit_code, result.trace) == (1, "partial"), shown(result)
+        assert "could not be read, and was refused" in result.trace_reason
+    assert list((weakened.project / _DEEP).iterdir()) == []
+
+
+@pytest.mark.parametrize("each_box", ANSWERING, indirect=True)
+@pytest.mark.parametrize("weakened", [(_SECRETS, _REFUSAL)], indirect=True, ids=["no refusal"])
+def test_an_observer_that_lets_pass_what_it_cannot_read_lets_a_name_pass(weakened: Box) -> None:
+    path = f"{_DEEP}/.vscode@d"
+    told, _ = attack(weakened, "secret", path)
+    if "impossible" in told:
+        pytest.skip("this kernel has no secret memory")
+    assert told == {path: "done"}
+
+
+def test_a_call_that_the_kernel_fails_leaves_no_hole(deep: Box) -> None:
+    for memory in ("unmapped", "null"):
+        told, result = attack(deep, memory, "x@r", "x@d", "x@2")
+        assert told == {"x@r": "EFAULT", "x@d": "EFAULT", "x@2": "EFAULT"}, shown(result)
+        assert (result.exit_code, result.trace) == (0, "complete"), shown(result)
+    told, result = attack(deep, "endless", "x@r", "x@d")
+    assert told == {"x@r": "ENAMETOOLONG", "x@d": "ENAMETOOLONG"}, shown(result)
+    assert (result.exit_code, result.trace) == (0, "complete"), shown(result)
