@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
     from typing import TypeVar
 
     Known = TypeVar("Known")
@@ -22,6 +22,22 @@ class Kind(Enum):
     OTHER = "other"  # sockets, devices, pipes
 
 
+class Listing(NamedTuple):
+    """The entries of one directory, in no order.
+
+    Attributes:
+        path: the directory.
+        names: every entry.
+        directories: those that are directories themselves.
+        closed: whether the directory could not be listed, or not be found again.
+    """
+
+    path: str
+    names: Sequence[str] = ()
+    directories: Sequence[str] = ()
+    closed: bool = False
+
+
 class Files(Protocol):
     """The host's file system as far as a plan needs it; names are absolute, no link is followed."""
 
@@ -33,6 +49,9 @@ class Files(Protocol):
 
     def entries(self, path: str) -> tuple[str, ...]:
         """Sorted names in a directory, without `.` and `..`; empty when it cannot be listed."""
+
+    def below(self, directory: str, enters: Callable[[str], bool]) -> Iterator[Listing]:
+        """The listing of a directory and of every one below it that `enters` lets in, through no link."""
 
     def read(self, path: str, limit: int) -> bytes:
         """The first `limit` bytes of a plain file that is no link; empty when it cannot be read."""

@@ -94,6 +94,9 @@ RESERVED = frozenset((*TEMPORARY, MARKER, *PROXIES, *_NEVER))
 JAVA = "JAVA_TOOL_OPTIONS"
 JAVA_FLAGS = java_flags(HTTP_PORT)
 
+#: Where git finds what it puts into each new repository, hooks among them; an empty one is none (git-init(1)).
+TEMPLATES = "GIT_TEMPLATE_DIR"
+
 DISCOVERY = "GIT_DISCOVERY_ACROSS_FILESYSTEM"
 
 
@@ -106,6 +109,7 @@ def task_environment(
     workspace: str,
     temp: str,
     grants_git: bool = False,
+    git_config: bool = False,
 ) -> dict[str, str]:
     """Exactly the variables the command starts with.
 
@@ -117,6 +121,7 @@ def task_environment(
         workspace: canonical.
         temp: the task's own temporary directory.
         grants_git: whether a grant names a `.git`, whose repository git then finds through the mounts between.
+        git_config: whether the task may make repositories, which get no hooks.
     """
     result = {name: value for name, value in host.items() if name in PASSED or name.startswith("LC_")}
     result["PATH"] = search_path(host.get("PATH", ""), project=project, workspace=workspace)
@@ -124,6 +129,8 @@ def task_environment(
     result |= define
     if grants_git:
         result.setdefault(DISCOVERY, "1")
+    if git_config:
+        result.setdefault(TEMPLATES, "")
     for name in TEMPORARY:
         result.pop(name, None)
         if name == "TMPDIR" or name in host or name in define:

@@ -19,6 +19,7 @@ from sandbox.judge.path_as_entry import shown
 from sandbox.judge.remedies.remedy_class import classify
 from sandbox.judge.which_denials_count import WhichDenialsCount
 from sandbox.planning.operations import Bind
+from sandbox.request.protected_names import is_policy, remedy
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Fix, Hint
@@ -122,7 +123,9 @@ class Judge:
         if wall is not None:
             reason = f"is walled off ({wall.reason})"
         elif access.refused or (kind == "write" and boundary.obeyed(access.path)):
-            reason = "is a name other programs execute"
+            reason = "says what tasks are granted" if is_policy(access.path) else "is a name other programs execute"
+            advice = remedy(access.path, git_config=boundary.git_config)
+            reason += f"; {advice}" if advice else ""
         else:
             reason = "is covered by no write grant" if kind == "write" else "is covered by no grant"
         line = f"{access.operation} {shown(access.asked)}: {errno}, {shown(access.path)} {reason}"

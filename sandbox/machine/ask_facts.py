@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from typing import TYPE_CHECKING
 
 from sandbox.base.host_facts import HostFacts, Kind
+from sandbox.machine import walk_directories
 from sandbox.proxy.io import library_path
 from sandbox.request import credential_stores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sandbox.base.host_facts import Listing
 
 _KINDS = {stat.S_IFDIR: Kind.DIRECTORY, stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.LINK}
 
@@ -33,6 +40,10 @@ class HostFiles:
             return tuple(sorted(os.listdir(path)))
         except (OSError, ValueError):
             return ()
+
+    def below(self, directory: str, enters: Callable[[str], bool]) -> Iterator[Listing]:
+        """The listing of a directory and of every one below it that `enters` lets in."""
+        return walk_directories.below(directory, enters)
 
     def read(self, path: str, limit: int) -> bytes:
         """The first bytes of a plain file."""

@@ -15,7 +15,7 @@ from sandbox.planning.path_reach import Plan
 from sandbox.planning.read_grants import LINK, ReadGrants
 from sandbox.planning.served_and_staged_names import GrantedNames
 from sandbox.planning.uncovered_write_grants import protected, write_places
-from sandbox.request.protected_names import ProtectedNames
+from sandbox.request.protected_names import ProtectedNames, is_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,7 +86,7 @@ def _write(
     heads = tuple(dict.fromkeys(one.path for one in named if isinstance(one, Names)))
     granted = GrantedNames(named, executed=ProtectedNames(heads=heads, git_config=request.config.git_config))
     bound = _bind(tree, places, granted)
-    executed = protected(request, files, bound=bound, names=names, heads=heads)
+    executed = protected(request, files, grants, bound=bound, names=names, heads=heads)
     # The server of names keeps protected names in them as they are. Where nothing serves names, mounts have to.
     over = bound if served else [*bound, *(path for path in names if files.kind(path) is Kind.DIRECTORY)]
     _pin(files, tree, over, executed.kept)
@@ -120,13 +120,18 @@ def _bind(tree: MarkTree, places: Iterable[WritePlace], granted: GrantedNames) -
     return bound
 
 
-def _pin(files: Files, tree: MarkTree, over: list[str], kept: tuple[str, ...]) -> None:
+def _pin(files: Files, tree: MarkTree, over: list[str], kept: Iterable[str]) -> None:
     """Keep protected names as they are in places that are mounted writable."""
-    for path in kept:
+    for path in sorted(kept):
         # A link cannot be mounted over; the place it leads to can.
         real = paths.canonical(path, files)
         if files.kind(real) in {Kind.FILE, Kind.DIRECTORY}:
             # The outermost grant holds the path: a grant inside another is no mount of its own.
             holder = min((grant for grant in over if paths.under(real, grant)), key=len, default=None)
             if holder is not None:
-                tree.pin(real, Origin(reason=f"other programs execute what {paths.name(path)} says"), below=holder)
+                tree.pin(real, Origin(reason=_kept_because(path)), below=holder)
+
+
+def _kept_because(path: str) -> str:
+    name = paths.name(path)
+    return f"{name} says what tasks are granted" if is_policy(path) else f"other programs execute what {name} says"

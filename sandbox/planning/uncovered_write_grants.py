@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.planning.operations import Name, Names, Origin
-from sandbox.request.protected_names import ProtectedNames, existing
+from sandbox.request.find_protected_names import existing
+from sandbox.request.protected_names import ProtectedNames, is_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,23 +65,35 @@ def _named(grant: WriteGrant, packages: Iterable[str]) -> Name | Names:
 
 
 def protected(
-    request: Request, files: Files, *, bound: Iterable[str], names: Iterable[str], heads: Iterable[str]
+    request: Request,
+    files: Files,
+    grants: Iterable[WriteGrant],
+    *,
+    bound: Iterable[str],
+    names: Iterable[str],
+    heads: Iterable[str],
 ) -> ProtectedNames:
     """The protected names in the places a task may write.
 
     Args:
         request: what may be reached.
         files: the host's file system, as it is now.
+        grants: every write grant, from `Request.writes_now`.
         bound: directories and files that may be written.
         names: paths granted by name.
         heads: directories that patterns begin in.
     """
     names, git_config = tuple(names), request.config.git_config
     roots = tuple(dict.fromkeys((*bound, *names)))
+    named = tuple(one.path for one in grants if one.kind in {"name", "file"} and is_policy(one.path))
+    walls = tuple(wall.path for wall in (*request.walls, *request.stores))
+    found = existing(roots, files, git_config=git_config, without=walls).names
     return ProtectedNames(
         roots=roots,
         # A directory made beside a name may be moved into the name, with everything in it.
         heads=tuple(dict.fromkeys((*heads, *map(paths.parent, names)))),
         git_config=git_config,
-        kept=existing(roots, request.workspace_root, files, git_config=git_config),
+        kept=frozenset(found).difference(named),
+        named=named,
+        without=walls,
     )

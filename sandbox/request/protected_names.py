@@ -1,9 +1,12 @@
 """Names that other programs execute or obey when they meet them: no task may make or change one. Pure.
 
-A shell, an editor, an agent or git runs what such a file says, outside every sandbox. Three things keep a task from
-writing one in a directory it may write. Names that exist, down to a few levels below the workspace root, are laid over
-read-only, and their directories are pinned so that they cannot be renamed away. A call that would make or change one,
-at any depth, is refused. A name that was made all the same is taken away when the run ends.
+A shell, an editor, an agent or git runs what such a file says, outside every sandbox. What tasks are granted is such a
+name too: vxconf obeys it at the next run. A task writes that one only where its block names the very file.
+
+Two things keep a task from writing one in a directory it may write, at any depth. Names that exist are laid over
+read-only, and their directories are pinned so that they cannot be renamed away. A name that is there once the task is
+gone, and was not before, is taken away (`sandbox.scratch.quarantine`). Where an observer answers calls, a call that
+would make or change one is refused as well, which is the early word.
 """
 
 from __future__ import annotations
@@ -12,13 +15,10 @@ import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.base import paths
-from sandbox.base.host_facts import Kind
 from sandbox.contract.intents import Intent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from sandbox.base.host_facts import Files
+    from collections.abc import Collection, Iterator
 
 #: Names of files, and of directories with everything in them. All names in this module are compared without regard to
 #: case, since some file systems have none.
@@ -27,26 +27,43 @@ FILES = frozenset(
         ".gitconfig",
         ".gitmodules",
         ".bashrc",
+        ".bash_aliases",
+        ".bash_login",
+        ".bash_logout",
         ".bash_profile",
         ".zshrc",
+        ".zshenv",
+        ".zlogin",
+        ".zlogout",
         ".zprofile",
         ".profile",
+        ".envrc",
+        ".vimrc",
+        ".gvimrc",
+        ".exrc",
         ".ripgreprc",
         ".mcp.json",
     }
 )
 #: Directories, whole.
-DIRECTORIES = ((".vscode",), (".idea",), (".claude", "commands"), (".claude", "agents"))
+DIRECTORIES = (
+    (".vscode",),
+    (".idea",),
+    (".cursor",),
+    (".husky",),
+    (".claude", "commands"),
+    (".claude", "agents"),
+)
+#: The beginning and the end of the names of files in `.claude` that name programs to run.
+CLAUDE, CLAUDE_SETTINGS = ".claude", ("settings", ".json")
+#: The files that say what tasks are granted, and what belongs to their workspace.
+POLICY = (("vx.toml",), ("vx.json",), (".vx", "workspace.toml"))
 #: Entries of a repository's directory: the hooks it runs, and the settings that name programs to run.
 HOOKS = "hooks"
 SETTINGS = frozenset({"config", "config.worktree"})
 #: The file that says where the settings and hooks of a repository are instead (gitrepository-layout(5)). The one of a
 #: linked checkout is git's business.
 ELSEWHERE = "commondir"
-#: The levels below the workspace root in which existing names are looked for.
-LEVELS = 3
-#: The most directory entries looked at in one run. Deeper in a larger tree, names are judged at the call alone.
-ENTRIES = 250_000
 
 _GIT = ".git"
 # A submodule's repository lies in `modules` of its parent's; a directory of one of these names is no repository.
@@ -56,7 +73,7 @@ _WORKTREES = "worktrees"
 _HOLD_REPOSITORIES = frozenset({_MODULES, _WORKTREES})
 #: Names that are not protected themselves, and bring protected ones along when they are renamed or linked into place. A
 #: file or a link of such a name says where a repository is.
-CARRIERS = frozenset({_GIT, ".claude"})
+CARRIERS = frozenset({_GIT, CLAUDE, ".vx"})
 
 _MAKES_NEW = frozenset({Intent.CREATE, Intent.MKDIR, Intent.LINK})
 _NEEDS_TARGET = frozenset({Intent.WRITE, Intent.REMOVE, Intent.ATTRIBUTES})
@@ -70,13 +87,17 @@ class ProtectedNames(NamedTuple):
         roots: canonical paths the task may write, with everything in them.
         heads: directories that hold more than what the task may write of them: the names a pattern matches.
         git_config: whether a repository's own settings may be written.
-        kept: names that existed at the start; each is laid over where it is no link.
+        kept: names that existed at the start; each is laid over where it is no link, and so is what is in it.
+        named: files of `POLICY` that a grant of their own names, which the task may write.
+        without: walls and credential stores, which the task does not reach although they may lie in what it may write.
     """
 
     roots: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
     git_config: bool = False
-    kept: tuple[str, ...] = ()
+    kept: Collection[str] = ()
+    named: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         """Whether there is anywhere a protected name could be made."""
@@ -84,11 +105,22 @@ class ProtectedNames(NamedTuple):
 
     def protects(self, path: str) -> bool:
         """Whether a path is a protected name, or in one, inside what the task may write."""
-        return path in self.kept or any(
-            named_below(path, root, git_config=self.git_config)
-            for root in (*self.roots, *self.heads)
-            if paths.under(path, root)
+        return self._keeps(path) or any(
+            self.reserves(path, root) for root in (*self.roots, *self.heads) if paths.under(path, root)
         )
+
+    def _keeps(self, path: str) -> bool:
+        return bool(self.kept) and (path in self.kept or any(above in self.kept for above in paths.parents(path)))
+
+    def holds(self, path: str) -> bool:
+        """Whether a name that existed at the start lies below a path."""
+        return any(paths.under(one, path) for one in self.kept)
+
+    def reserves(self, path: str, directory: str) -> bool:
+        """Whether a path in a directory is a protected name, or in one, wherever the directory lies."""
+        if path in self.named:
+            return False
+        return self._keeps(path) or named_below(path, directory, git_config=self.git_config)
 
     def refuses(self, operation: str, intent: Intent, path: str, *, exists: bool, brings: bool = False) -> bool:
         """Whether a call that means to change a path is refused for what the path is called.
@@ -126,6 +158,28 @@ def carries(path: str, *, brings: bool) -> bool:
     )
 
 
+def is_policy(path: str) -> bool:
+    """Whether a path is called as a file that says what tasks are granted."""
+    parts = tuple(folded(part) for part in paths.parts(path)[-2:])
+    return parts[-1:] in POLICY or parts in POLICY
+
+
+def remedy(path: str, *, git_config: bool) -> str:
+    """The remedy for a task that makes a protected name, where there is one: for repositories that git makes."""
+    parts = [folded(part) for part in paths.parts(path)]
+    in_repository = _GIT in parts and not {HOOKS, *SETTINGS}.isdisjoint(parts[-2:])
+    if git_config or not (in_repository or parts[-1:] == ["head"]):
+        return ""
+    return "set gitConfig = true where the task makes repositories (git init, git clone): its settings, and no hooks"
+
+
+def grantable(path: str, directory: str, *, git_config: bool) -> bool:
+    """Whether a grant may name a path below a directory: it is no protected name but a file of `POLICY`, or none."""
+    parts = [folded(part) for part in paths.parts(path)]
+    ends = [end for end in _ends(parts, git_config=git_config) if end > len(paths.parts(directory))]
+    return not ends or (is_policy(path) and ends == [len(parts)])
+
+
 def folded(name: str) -> str:
     """A name as a file system without case compares it, at its most generous."""
     if name.isascii():
@@ -149,9 +203,11 @@ def _ends(parts: list[str], *, git_config: bool) -> Iterator[int]:
     for at, part in enumerate(parts):
         if part in FILES:
             yield at + 1
-        for directory in DIRECTORIES:
+        for directory in (*DIRECTORIES, *POLICY):
             if tuple(parts[at : at + len(directory)]) == directory:
                 yield at + len(directory)
+        if part == CLAUDE and at + 1 < len(parts) and _is_claude_settings(parts[at + 1]):
+            yield at + 2
         if part == _GIT:
             end = _repository_entry(parts, at + 1, git_config=git_config)
             if end:
@@ -175,43 +231,10 @@ def _repository_entry(parts: list[str], at: int, *, git_config: bool) -> int:
     return at + 1 if at < len(parts) and _is_entry(parts[at], git_config=git_config) else 0
 
 
+def _is_claude_settings(name: str) -> bool:
+    first, last = CLAUDE_SETTINGS
+    return name.startswith(first) and name.endswith(last)
+
+
 def _is_entry(name: str, *, git_config: bool) -> bool:
     return name in {HOOKS, ELSEWHERE} or (name in SETTINGS and not git_config)
-
-
-def existing(roots: Iterable[str], workspace: str, files: Files, *, git_config: bool) -> tuple[str, ...]:
-    """The protected names that exist in directories of the workspace, sorted.
-
-    They are looked for down to `LEVELS` below the workspace root, and in the directories themselves wherever they lie.
-    `node_modules` and directories that git ignores are looked through as any other, and a link counts by its name.
-    """
-    found: set[str] = set()
-    looked = 0
-    for root in _outermost(roots):
-        todo = [root] if paths.at_or_under(root, workspace) and files.kind(root) is Kind.DIRECTORY else []
-        while todo:
-            directory = todo.pop()
-            depth = len(paths.parts(directory)) - len(paths.parts(workspace))
-            # A granted directory is looked into wherever it lies.
-            if depth >= LEVELS and directory != root and folded(paths.name(directory)) not in CARRIERS:
-                continue
-            names = files.entries(directory)
-            looked += len(names)
-            if looked > ENTRIES:
-                return tuple(sorted(found))
-            for name in names:
-                path = paths.join(directory, name)
-                if named_below(path, directory, git_config=git_config):
-                    found.add(path)
-                elif files.kind(path) is Kind.DIRECTORY:
-                    if folded(paths.name(directory)) not in CARRIERS:
-                        todo.append(path)
-                elif folded(name) in CARRIERS:
-                    # A file or a link of that name says where a repository is.
-                    found.add(path)
-    return tuple(sorted(found))
-
-
-def _outermost(directories: Iterable[str]) -> list[str]:
-    distinct = list(dict.fromkeys(directories))
-    return [path for path in distinct if not any(paths.under(path, other) for other in distinct)]

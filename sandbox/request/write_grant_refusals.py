@@ -9,7 +9,7 @@ from sandbox.base.host_facts import Kind
 from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal
 from sandbox.request.grant_refusals import is_others_temporary, not_canonical, others_temporary
-from sandbox.request.protected_names import named_below
+from sandbox.request.protected_names import grantable, named_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ class WriteGrantContext(NamedTuple):
     def around_head(self, head: str, grant: str, field: str) -> Iterator[Refusal]:
         """Why a pattern cannot begin in a directory, whatever it matches."""
         yield from self.changed_head(head, grant, field)
-        yield from self._executed(head, grant, field)
+        yield from self._executed(head, grant, field, name=False)
         for place in self.facts.protected:
             if paths.at_or_under(head, place):
                 yield _protected(grant, place, field)
@@ -72,7 +72,7 @@ class WriteGrantContext(NamedTuple):
                 )
         yield from self._moved(path, grant, field)
         yield from self._walled(path, grant, field, name=name)
-        yield from self._executed(path, grant, field)
+        yield from self._executed(path, grant, field, name=name)
         for place in self.facts.protected:
             if paths.at_or_under(place, path) or paths.under(path, place):
                 yield _protected(grant, place, field)
@@ -101,10 +101,12 @@ class WriteGrantContext(NamedTuple):
             elif kind in {Kind.FILE, Kind.OTHER}:
                 yield in_the_way(grant, above, field)
 
-    def _executed(self, path: str, grant: str, field: str) -> Iterator[Refusal]:
+    def _executed(self, path: str, grant: str, field: str, *, name: bool) -> Iterator[Refusal]:
         config = self.config
         below = config.project if paths.at_or_under(path, config.project) else config.workspace
-        if paths.under(path, below) and named_below(path, below, git_config=config.git_config):
+        if not paths.under(path, below) or (name and grantable(path, below, git_config=config.git_config)):
+            return
+        if named_below(path, below, git_config=config.git_config):
             yield Refusal(
                 f'write grant "{grant}" names what other programs execute',
                 field=field,

@@ -117,6 +117,7 @@ class CommandRun(abc.ABC):
             workspace=self._request.workspace_root,
             temp=temp,
             grants_git=task_environment_variables.names_git((*config.allow_read, *config.allow_write)),
+            git_config=config.git_config,
         )
 
     def _policy(self, temp: str) -> Policy:

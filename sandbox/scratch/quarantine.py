@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-from typing import TYPE_CHECKING
+import stat
 
 from sandbox.base import paths
-from sandbox.base.host_facts import Kind
-from sandbox.contract.results import Violation
-from sandbox.request.protected_names import CARRIERS, ProtectedNames, existing, folded, named_below
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from sandbox.base.host_facts import Files
-    from sandbox.planning.path_reach import Plan
+from sandbox.machine import walk_directories
 
 #: The place of set-aside files, below the directory of all tasks' temporary directories, which no task sees.
 _KEPT = "set-aside"
-_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Quarantine:
@@ -35,21 +27,21 @@ class Quarantine:
 
         Args:
             path: not followed, should it be a link.
-            or_remove: whether a file that cannot be moved is removed.
+            or_remove: whether a file that cannot be moved is renamed where it is, or removed.
         """
-        import shutil
-
-        holder = -1
+        holder, name = -1, paths.name(path)
         try:
-            target = paths.join(self._room(), paths.name(path))
-            holder = _holder(path)
-            # A move to another file system copies.
-            shutil.move(f"/proc/self/fd/{holder}/{paths.name(path)}", target)
+            target = paths.join(self._room(), name)
+            # Other tasks may be putting links on the way there.
+            holder = walk_directories.open_through_no_link(
+                paths.parent(path), flags=walk_directories.PASS, opening=or_remove
+            )
+            if or_remove:
+                _make_movable(holder, name)
+            _move(holder, name, target)
         except OSError as error:
-            if or_remove and holder >= 0:
-                with contextlib.suppress(OSError):
-                    os.unlink(paths.name(path), dir_fd=holder)
-            return f"could not be moved away ({error.strerror or error})"
+            why = f"could not be moved away ({error.strerror or error})"
+            return _disarmed(holder, path, why) if or_remove and holder >= 0 else why
         finally:
             if holder >= 0:
                 os.close(holder)
@@ -68,75 +60,46 @@ class Quarantine:
         return room
 
 
-def listed(plan: Plan, files: Files) -> frozenset[str]:
-    """Every entry of held directories; asked before a run, it tells later which are new."""
-    return frozenset(paths.join(directory, name) for directory in plan.held for name in files.entries(directory))
-
-
-def set_aside(
-    plan: Plan, *, workspace: str, shelf: Quarantine, files: Files, before: frozenset[str] = frozenset()
-) -> tuple[Violation, ...]:
-    """Move away every protected name that a run has brought, where the task may write.
-
-    Call it once no process of the run lives any more. The call that made such a name was refused: the name is there
-    since the task got past that by racing itself, or since somebody else made it. It is kept, and its new place told.
-
-    Args:
-        plan: the run's plan.
-        workspace: canonical.
-        shelf: where the names go.
-        files: the host's file system, as it is now.
-        before: `listed` as it was before the run.
-    """
-    executed = plan.executed
-    now = existing(executed.roots, workspace, files, git_config=executed.git_config) if executed.roots else ()
-    found: list[Violation] = []
-    for path in dict.fromkeys((*now, *_in_held(plan, workspace, files, before))):
-        if path in executed.kept or not os.path.lexists(path):
-            continue
-        fate = shelf.put(path, or_remove=True)
-        line = f"{path} is a name other programs execute: it was made during the run and {fate}"
-        found.append(Violation(kind="write", operation="create", target=path, path=path, errno="", line=line))
-    return tuple(found)
-
-
-def _in_held(plan: Plan, workspace: str, files: Files, before: frozenset[str]) -> Iterator[str]:
-    """Protected names in held directories that were not there before; older ones are laid over."""
-    executed: ProtectedNames = plan.executed
-    for directory in plan.held:
-        for name in files.entries(directory):
-            path = paths.join(directory, name)
-            if path in before:
-                continue
-            if named_below(path, directory, git_config=executed.git_config):
-                yield path
-            elif folded(name) in CARRIERS:
-                if files.kind(path) is Kind.DIRECTORY:
-                    yield from existing((path,), workspace, files, git_config=executed.git_config)
-                else:
-                    yield path
-
-
-def unknown(plan: Plan, files: Files, before: frozenset[str]) -> Iterable[str]:
-    """New entries of held directories that no grant covers, whoever made them."""
-    for path in sorted(listed(plan, files) - before):
-        if not plan.granted.served(path) and not plan.leads(path):
-            yield path
-
-
-def beside(plan: Plan) -> str:
-    """A path in a held directory that only a mount keeps from the task; empty when there is none."""
-    placed = (one.path for one in plan.operations if one.path not in plan.held)
-    return next((path for path in placed if paths.parent(path) in plan.held and not plan.granted.served(path)), "")
-
-
-def _holder(path: str) -> int:
-    """The directory a canonical path is in, opened through no link: other tasks may be putting some there."""
-    fd = os.open("/", _DIRECTORY)
-    for name in paths.parts(paths.parent(path)):
+def _make_movable(holder: int, name: str) -> None:
+    """Take back the modes by which a task keeps its own directories from being changed."""
+    if os.access(f"/proc/self/fd/{holder}", os.W_OK | os.X_OK) and not _is_closed_directory(holder, name):
+        return
+    with contextlib.suppress(OSError):
+        walk_directories.open_up(holder)
+    with contextlib.suppress(OSError):
+        fd = os.open(name, walk_directories.PASS, dir_fd=holder)
         try:
-            below = os.open(name, _DIRECTORY, dir_fd=fd)
+            # A directory changes when it gets another parent (rename(2), EACCES).
+            walk_directories.open_up(fd)
         finally:
             os.close(fd)
-        fd = below
-    return fd
+
+
+def _is_closed_directory(holder: int, name: str) -> bool:
+    mode = os.stat(name, dir_fd=holder, follow_symlinks=False).st_mode
+    return stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU
+
+
+def _move(holder: int, name: str, target: str) -> None:
+    try:
+        os.rename(name, target, src_dir_fd=holder)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        import shutil
+
+        # A move to another file system copies.
+        shutil.move(f"/proc/self/fd/{holder}/{name}", target)
+
+
+def _disarmed(holder: int, path: str, why: str) -> str:
+    """Give a file or a directory that cannot be moved a name that says nothing, or remove the file."""
+    name = paths.name(path)
+    for harmless in (f"{name[:200]}.set-aside-{os.urandom(4).hex()}", f"set-aside-{os.urandom(8).hex()}"):
+        with contextlib.suppress(OSError):
+            os.rename(name, harmless, src_dir_fd=holder, dst_dir_fd=holder)
+            return f"{why} and was renamed to {harmless}"
+    with contextlib.suppress(OSError):
+        os.unlink(name, dir_fd=holder)
+        return f"{why} and was removed"
+    return why

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import Link, make_tree
 from tests.kernel.conftest import Workspace, shown, violated
 from tests.kernel.test_git import IDENTITY
-from tests.support.observers import ANSWERING
+from tests.support.observers import ANSWERING, NEEDS_MASK
 
 
 def kept(shop: Workspace, tree: dict[str, str | Link | None]) -> dict[str, str | Link | None]:
@@ -119,24 +119,23 @@ def test_other_names_are_nobodys_business(shop: Workspace) -> None:
 
 
 @pytest.mark.parametrize("deep", ["", "a/b/c/d/e/"])
-def test_one_made_under_a_tracer_fails_the_task_and_is_set_aside_where_it_is_found(
-    quick_shop: Workspace, deep: str
-) -> None:
+def test_one_made_under_a_tracer_fails_the_task_and_is_set_aside(quick_shop: Workspace, deep: str) -> None:
     quick_shop.observer = "strace"
     result = quick_shop.run(f"mkdir -p ./{deep}.vscode && echo evil > ./{deep}.bashrc", write=["./"])
     assert (result.exit_code, result.command_exit_code) == (1, 0), shown(result)
     assert {("write", f"{deep}.bashrc"), ("write", f"{deep}.vscode")} <= set(violated(result, quick_shop.project))
-    assert os.path.lexists(quick_shop.project / f"{deep}.bashrc") is bool(deep)
+    assert not os.path.lexists(quick_shop.project / f"{deep}.bashrc")
+    assert not os.path.lexists(quick_shop.project / f"{deep}.vscode")
 
 
 @pytest.mark.parametrize(
     ("command", "path"),
     [
-        # nothing can be laid over a link, nor is anything over what lies this deep
+        # nothing can be laid over a link
         ("rm .zshrc", ".zshrc"),
         ("mv .Vscode gone", ".Vscode"),
-        ("rm a/b/c/d/e/.bashrc", "a/b/c/d/e/.bashrc"),
-        ("rm a/b/c/d/e/.bashrc; echo mine > a/b/c/d/e/.bashrc", "a/b/c/d/e/.bashrc"),
+        ("rm a/b/c/d/e/.bashrc || true", "a/b/c/d/e/.bashrc"),
+        ("mv a/b/c a/x || mv a/b/c/d/e a/b/c/x || echo evil > a/b/c/d/e/.bashrc || true", "a/b/c/d/e/.bashrc"),
         # whatever it leads to, it said where a repository is
         ("mv a/.git gone", "a/.git"),
         ("mv .claude gone || true", ".claude"),
@@ -212,3 +211,46 @@ def test_settings_of_the_repository_may_be_changed_with_git_config(repository: W
     result = repository.run("echo x > ../../.git/hooks/x", fields={"git_config": True}, **grants)
     assert {v.kind for v in result.violations} == {"write"}, shown(result)
     assert not (repository.root / ".git/hooks/x").exists()
+
+
+_REPOSITORIES = (
+    "mkdir -p made && cd made && git init -q one && cd one && git config user.name mel"
+    " && git commit -qm x --allow-empty && cd .. && git clone -q one two && git clone -q --bare one three"
+    " && git init -q --bare four && git -C three log --format=%s && git -C two log --format=%s"
+)
+
+
+def _made(shop: Workspace, write: str) -> None:
+    assert shop.passes(_REPOSITORIES, write=[write], env=IDENTITY, fields={"git_config": True}) == "x\nx\n"
+    left = {path.name for path in (shop.project / "made").rglob("*")}
+    assert "hooks" not in left
+    assert {"config", "HEAD", "three", "four"} <= left
+
+
+def test_repositories_are_made_in_a_write_grant_with_git_config_and_get_no_hooks(shop: Workspace) -> None:
+    _made(shop, "./")
+
+
+@NEEDS_MASK
+def test_repositories_are_made_below_a_granted_name_as_well(quick_shop: Workspace) -> None:
+    _made(quick_shop, "made")
+
+
+@pytest.mark.parametrize("command", ["git init -q new", "git clone -q . new", "git init -q --bare new"])
+def test_without_it_the_refusal_says_so_and_nothing_of_it_is_obeyed(shop: Workspace, command: str) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=shop.project, check=True, env={**os.environ, **IDENTITY})
+    result = shop.run(
+        f"cd out; {command.replace('. new', '.. new')}; true",
+        read=["."],
+        write=["out/"],
+    )
+    assert result.exit_code == 1, shown(result)
+    assert any("set gitConfig = true where the task makes repositories" in v.line for v in result.violations), shown(
+        result
+    )
+    found = subprocess.run(
+        ["git", "rev-parse", "--absolute-git-dir"], cwd=shop.project / "out", capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == str(shop.project / ".git")
+    left = {path.name for path in (shop.project / "out").rglob("*")}
+    assert not left & {"hooks", "config"} or "HEAD" not in left

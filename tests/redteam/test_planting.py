@@ -11,8 +11,9 @@ import pytest
 from sandbox.machine.ask_facts import HostFiles
 from sandbox.planning.operations import Origin, ReadOnlyRoot
 from sandbox.planning.path_reach import Plan
-from sandbox.request.protected_names import ProtectedNames, existing
-from sandbox.scratch import quarantine
+from sandbox.request.find_protected_names import FoundNames, existing
+from sandbox.request.protected_names import ProtectedNames
+from sandbox.scratch import names_left_behind, quarantine
 from tests.conftest import make_tree
 from tests.redteam.conftest import Box, shown
 from tests.support.observers import ANSWERING, NEEDS_MASK
@@ -90,14 +91,13 @@ def test_what_is_set_aside_is_never_reached_through_a_link(base: Path, monkeypat
     mine = make_tree(base / "mine", {".bashrc": "mine\n", ".vscode/x": "mine\n"})
     look = existing
 
-    def swapped(*arguments: Any, **options: Any) -> tuple[str, ...]:
+    def swapped(*arguments: Any, **options: Any) -> FoundNames:
         found = look(*arguments, **options)
         for name in "ab":
             os.rename(root / "out" / name, root / "out" / f"{name}-away")
             os.symlink(mine, root / "out" / name)
         return found
 
-    monkeypatch.setattr("sandbox.scratch.quarantine.existing", swapped)
     plan = Plan(
         operations=(ReadOnlyRoot(path="/", origin=Origin(reason="a test")),),
         workspace=str(root),
@@ -105,7 +105,10 @@ def test_what_is_set_aside_is_never_reached_through_a_link(base: Path, monkeypat
         executed=ProtectedNames(roots=(str(root / "out"),)),
     )
     shelf = quarantine.Quarantine(str(base / "temp"))
-    told = quarantine.set_aside(plan, workspace=str(root), shelf=shelf, files=HostFiles())
+    was = names_left_behind.before(plan, HostFiles())._replace(names={}, bare={})
+    monkeypatch.setattr(names_left_behind, "existing", swapped)
+    told = names_left_behind.set_aside(plan, was, shelf=shelf)
     assert [violation.path for violation in told] == [str(root / "out/a/.bashrc"), str(root / "out/b/.vscode")]
     assert all("could not be moved away" in violation.line for violation in told)
+    assert (root / "out/a-away/.bashrc").read_text() == (root / "out/b-away/.vscode/x").read_text() == "planted\n"
     assert (mine / ".bashrc").read_text() == (mine / ".vscode/x").read_text() == "mine\n"

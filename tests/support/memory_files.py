@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from sandbox.base.host_facts import Kind
+from sandbox.base import paths
+from sandbox.base.host_facts import Kind, Listing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 
 @dataclass
@@ -59,6 +60,15 @@ class MemoryFiles:
         names = tuple(sorted(self.children.get(path, ())))
         self.looked += len(names)
         return names
+
+    def below(self, directory: str, enters: Callable[[str], bool]) -> Iterator[Listing]:
+        todo = [directory] if self.kind(directory) is Kind.DIRECTORY else []
+        while todo:
+            here = todo.pop()
+            names = self.entries(here)
+            inside = [name for name in names if self.kind(paths.join(here, name)) is Kind.DIRECTORY]
+            yield Listing(here, names, inside)
+            todo += [path for name in inside if enters(path := paths.join(here, name))]
 
     def read(self, path: str, limit: int) -> bytes:
         return self.texts.get(path, b"")[:limit]

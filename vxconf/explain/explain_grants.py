@@ -12,7 +12,7 @@ from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.errors import RequestRefused
 from sandbox.planning.linux_plan import plan
-from sandbox.request.protected_names import DIRECTORIES, FILES
+from sandbox.request.protected_names import DIRECTORIES, FILES, POLICY
 from vxconf.diagnostics.diagnostic import dotted
 from vxconf.document.spans import locate
 from vxconf.explain import explain_macos, explain_network
@@ -175,7 +175,13 @@ def _withheld(package: Withheld, what: Explained) -> JSON:
 
 
 def _executed(what: Explained) -> JSON:
-    names = (*sorted(FILES), *("/".join(parts) + "/" for parts in DIRECTORIES), ".git/hooks/")
+    names = (
+        *map("/".join, POLICY),
+        *sorted(FILES),
+        *("/".join(parts) + "/" for parts in DIRECTORIES),
+        ".claude/settings*.json",
+        ".git/hooks/",
+    )
     config = what.judged.request.config if what.judged.request is not None else None
     if config is None or not config.git_config:
         names = (*names, ".git/config")

@@ -8,6 +8,7 @@ from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.config import Reach
 from sandbox.planning.operations import Way
+from sandbox.request.protected_names import is_policy
 from vxconf.diagnostics.diagnostic import dotted
 from vxconf.document.spans import locate
 from vxconf.explain import explain_network
@@ -82,7 +83,9 @@ def _answer(what: Explained, plan: Plan, path: str, *, allowed: bool, write: boo
     elif plan.reach(real) is Reach.HIDDEN:
         by = _because(_hidden_by(what, plan, real))
     elif write and plan.executed.protects(real):
-        by = _because("other programs execute the content of this file: no task may make or change it")
+        policy = "this file says what tasks are granted: a task changes it only where its block names the very file"
+        executed = "other programs execute the content of this file: no task may make or change it"
+        by = _because(policy if is_policy(real) else executed)
     else:
         by = _because("no write grant covers it" if write else "a link on the way to it is not granted")
     return {"allowed": allowed, "by": by, "nearest": None if allowed else _nearest(what, real, write=write)}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.request.credential_stores import STORES, SYSTEM
+from sandbox.request.protected_names import is_policy
 from vxconf.diagnostics.diagnostic import quoted
 from vxconf.validate.finding import Finding
 
@@ -53,6 +54,7 @@ def warnings_of_grants(
         *_covered(block, judged, document, inert),
         *_outside(judged),
         *_opening_stores(judged, stores),
+        *_opening_policy(judged),
         *_large_by_name(judged, files),
     ]
     return tuple(
@@ -214,6 +216,15 @@ def _opening_stores(judged: JudgedBlock, stores: Collection[str]) -> Iterator[_F
                     f"opens the credential store {store}",
                     "leave it out unless the task needs the keys",
                 )
+
+
+def _opening_policy(judged: JudgedBlock) -> Iterator[_Found]:
+    """Write grants that name a file which says what tasks are granted (VX416)."""
+    for index, grant in enumerate(judged.resolution.config.allow_write):
+        if not globs.has_wildcard(grant) and not grant.endswith("/") and is_policy(globs.path_of(grant)):
+            entry = judged.resolution.origin(f"allowWrite[{index}]")[0]
+            what = "lets the task grant itself and every other task of that project anything from its next run on"
+            yield "VX416", entry, what, "have the task write elsewhere, and take what it wrote over by hand"
 
 
 def _large_by_name(judged: JudgedBlock, files: Files) -> Iterator[_Found]:

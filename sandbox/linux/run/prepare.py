@@ -6,13 +6,14 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sandbox.base import paths
 from sandbox.contract.errors import NotStarted
 from sandbox.linux.run import choose_observer
 from sandbox.linux.warden_messages import Base
-from sandbox.machine.ask_facts import HostFiles, Snapshot
+from sandbox.machine.ask_facts import Snapshot
 from sandbox.machine.required_programs import check_bwrap, find_bwrap
 from sandbox.planning import linux_plan
-from sandbox.scratch import grant_directories, quarantine, staging_area
+from sandbox.scratch import grant_directories, names_left_behind, staging_area
 
 if TYPE_CHECKING:
     import contextlib
@@ -96,7 +97,7 @@ class Prepared:
         observer: the one the run gets, which may have to answer for held directories.
         staging: `None` where the plan grants no name.
         made: directories made for the run that stay, parents first.
-        before: the entries held directories had before the run.
+        before: what the write grants held before the run.
     """
 
     planned: Plan
@@ -104,7 +105,7 @@ class Prepared:
     observer: str
     staging: Staging | None
     made: tuple[str, ...]
-    before: frozenset[str]
+    before: names_left_behind.NamesBefore
 
 
 def prepare(request: Request, observer: str, temp: str, undo: contextlib.ExitStack) -> Prepared:
@@ -120,7 +121,8 @@ def prepare(request: Request, observer: str, temp: str, undo: contextlib.ExitSta
         RequestRefused: the file system has changed so that a grant cannot be given any more.
         NotStarted: something cannot be made, or the observer cannot answer for a held directory.
     """
-    planned = linux_plan.plan(request, Snapshot(), temp=temp, served=_serving(observer))
+    files = Snapshot()
+    planned = linux_plan.plan(request, files, temp=temp, served=_serving(observer))
     used = _watched(planned, observer) if planned.held else observer
     staging: Staging | None = None
     if planned.granted:
@@ -128,7 +130,7 @@ def prepare(request: Request, observer: str, temp: str, undo: contextlib.ExitSta
         undo.callback(staging.remove)
     made, held = grant_directories.PASSING.make(planned.operations)
     undo.callback(held.release)
-    before = quarantine.listed(planned, HostFiles())
+    before = names_left_behind.before(planned, files)
     if staging is not None:
         staging.note(held.used)
     return Prepared(planned=planned, asked=observer, observer=used, staging=staging, made=tuple(made), before=before)
@@ -151,10 +153,16 @@ def _watched(planned: Plan, observer: str) -> str:
     """The observer that answers for held directories; without one, mounts alone must be enough."""
     if observer not in WITHOUT_ANSWERS:
         return "notify"
-    kept = quarantine.beside(planned)
+    kept = _beside(planned)
     if kept:
         raise NotStarted(
             f"the observer {observer} keeps no task from {kept}, beside a granted name, once the host replaces it",
             hint="use the observer auto, or grant directories instead, with a trailing slash",
         )
     return observer
+
+
+def _beside(plan: Plan) -> str:
+    """A path in a held directory that only a mount keeps from the task; empty when there is none."""
+    placed = (one.path for one in plan.operations if one.path not in plan.held)
+    return next((path for path in placed if paths.parent(path) in plan.held and not plan.granted.served(path)), "")

@@ -18,12 +18,11 @@ from sandbox.linux.run.attempt import Attempt, Report
 from sandbox.linux.run.attempt_result import attempt_result
 from sandbox.linux.run.prepare import WITHOUT_ANSWERS, find_programs, prepare
 from sandbox.linux.warden_messages import Base, Screen, Spec
-from sandbox.machine.ask_facts import HostFiles
 from sandbox.machine.learned_kernel_limits import masked
 from sandbox.planning.served_and_staged_names import GrantedNames
 from sandbox.run import facts_for_judge
 from sandbox.run.command_run import CommandRun
-from sandbox.scratch import grant_directories, quarantine, staging_area
+from sandbox.scratch import grant_directories, names_left_behind, quarantine, staging_area
 from sandbox.terminal import terminal_modes
 
 if TYPE_CHECKING:
@@ -211,9 +210,8 @@ class LinuxRun(CommandRun):
     def _clear(self, prepared: Prepared, judge: Judge, leftovers: tuple[str, ...]) -> None:
         """Take away files the task left where it may leave none."""
         planned, before = prepared.planned, prepared.before
-        shelf, files = quarantine.Quarantine(self._request.facts.temp_root), HostFiles()
-        root = self._request.workspace_root
-        for violation in quarantine.set_aside(planned, workspace=root, shelf=shelf, files=files, before=before):
+        shelf = quarantine.Quarantine(self._request.facts.temp_root)
+        for violation in names_left_behind.set_aside(planned, before, shelf=shelf):
             self._tell(violation)
         for path in leftovers:
             if not planned.held:
@@ -221,7 +219,7 @@ class LinuxRun(CommandRun):
             elif os.path.lexists(path):
                 self._tell(judge.left(path, fate=shelf.put(path)))
         if prepared.observer in WITHOUT_ANSWERS:
-            for path in quarantine.unknown(planned, files, before):
+            for path in names_left_behind.unknown(planned, before):
                 self._tell(judge.left(path, fate="stays, for nobody saw who made it"))
 
 

@@ -22,6 +22,7 @@ from sandbox.planning.macos.terminal_rules import others_terminals, pty_rules
 from sandbox.planning.macos.unix_socket_rules import unix_socket_rules
 from sandbox.planning.operations import Make, Name, Names, Origin
 from sandbox.planning.uncovered_write_grants import protected, write_places
+from sandbox.request.protected_names import CARRIERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _TEMP = Origin(reason="the task's own temporary directory")
 _PROJECT = Origin(reason="the task starts in its project's directory")
+_NAMED = Origin(reason="a grant names the very file that says what tasks are granted")
+_CARRIED = ", ".join(sorted(CARRIERS))
 _EXECUTED = Origin(reason="other programs execute what these names say")
 _MOVED = Origin(reason="a directory that holds such a name is neither moved away nor into place")
 
@@ -141,6 +144,7 @@ def _write(request: Request, files: Files, marks: Marks, grants: tuple[WriteGran
     executed = protected(
         request,
         files,
+        grants,
         bound=(place.grant.path for place in places if place.named is None),
         names=(place.grant.path for place in places if isinstance(place.named, Name)),
         heads=(names.path for names in patterns),
@@ -157,8 +161,8 @@ def _tail(request: Request, names: ProtectedNames, files: Files) -> Iterator[Rul
         for text in executed(anchor, git_config=names.git_config):
             about = f"names other programs execute, in {anchor}"
             expressions.append(Expression(text=text, about=about))
-        moved.append(Expression(text=carriers(anchor), about=f"every .git and .claude in {anchor}"))
-    for path in names.kept:
+        moved.append(Expression(text=carriers(anchor), about=f"every {_CARRIED} in {anchor}"))
+    for path in sorted(names.kept):
         for place in dict.fromkeys((path, paths.canonical(path, files))):
             expressions.append(Below(path=place))
             above = (one for one in paths.parents(place) if any(paths.under(one, root) for root in names.roots))
@@ -168,6 +172,9 @@ def _tail(request: Request, names: ProtectedNames, files: Files) -> Iterator[Rul
         yield Rule(action="deny", operations=(WRITE,), filters=filters, origin=_EXECUTED)
         moves = ("file-write-create", "file-write-unlink")
         yield Rule(action="deny", operations=moves, filters=tuple(dict.fromkeys(moved)), origin=_MOVED)
+    if names.named:
+        own = tuple(At(path=path) for path in names.named)
+        yield Rule(action="allow", operations=(WRITE,), filters=own, origin=_NAMED)
     for wall in request.walls:
         if wall.closed:
             closed = (

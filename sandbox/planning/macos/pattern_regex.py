@@ -16,11 +16,14 @@ from typing import TYPE_CHECKING
 from sandbox.base import globs, paths
 from sandbox.request.protected_names import (
     CARRIERS,
+    CLAUDE,
+    CLAUDE_SETTINGS,
     DIRECTORIES,
     ELSEWHERE,
     FILES,
     HOOKS,
     NO_REPOSITORY,
+    POLICY,
     SETTINGS,
     folded,
 )
@@ -37,7 +40,7 @@ _SOME = "(/[^/]+)+"
 
 _SPECIAL = re.compile(r"[.*+?()\[\]{}|^$\\]")
 _TOKEN = re.compile(r"\\[\\*?\[\]{},]|.", re.DOTALL)
-_GIT, _CLAUDE, _MODULES, _WORKTREES = ".git", ".claude", "modules", "worktrees"
+_GIT, _MODULES, _WORKTREES = ".git", "modules", "worktrees"
 
 #: Letters that fold to several, as file systems without case compare them (Unicode's CaseFolding.txt, status F).
 _LIGATURES = {
@@ -306,12 +309,17 @@ def executed(root: str, *, git_config: bool) -> tuple[str, ...]:
         f"{caseless(_MODULES)}{_SOME}/{entries}",
     )
     named = [caseless(name) for name in sorted(FILES)]
-    named += ["/".join(map(caseless, parts)) for parts in DIRECTORIES]
+    named += ["/".join(map(caseless, parts)) for parts in (*DIRECTORIES, *POLICY)]
     named += [f"{git}/{rest}" for rest in inside]
+    named.append(f"{caseless(CLAUDE)}/{_claude_settings()}")
     head = "^" + literal(root)
     found = [f"{head}{_ANY}/({'|'.join(named)}){BELOW}"]
     found += [f"{head}{rest}{BELOW}" for rest in _from_inside(root, inside, entries, linked)]
     return tuple(found)
+
+
+def _claude_settings() -> str:
+    return "[^/]*".join(map(caseless, CLAUDE_SETTINGS))
 
 
 def _entries(*, git_config: bool) -> tuple[str, ...]:
@@ -321,8 +329,10 @@ def _entries(*, git_config: bool) -> tuple[str, ...]:
 def _from_inside(root: str, inside: tuple[str, ...], entries: str, linked: str) -> Iterator[str]:
     """The ends of a protected name below a place that is in the middle of the name."""
     parts = [folded(part) for part in paths.parts(root)]
-    if parts and parts[-1] == _CLAUDE:
-        yield f"/({'|'.join(caseless(rest[0]) for first, *rest in DIRECTORIES if first == _CLAUDE)})"
+    inner = [_claude_settings()] if parts[-1:] == [CLAUDE] else []
+    inner += [caseless(rest[0]) for first, *rest in (*DIRECTORIES, *POLICY) if rest and parts[-1:] == [first]]
+    if inner:
+        yield f"/({'|'.join(inner)})"
     for at, part in enumerate(parts):
         if part != _GIT:
             continue

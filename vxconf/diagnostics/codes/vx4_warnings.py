@@ -165,4 +165,16 @@ WARNINGS = (
         severity=Severity.WARNING,
         stage=Stage.HOST,
     ),
+    Code(
+        code="VX416",
+        slug="opens-the-policy",
+        title="a grant opens a file that says what tasks are granted",
+        means="`vx.toml`, `vx.json` and `.vx/workspace.toml` are read-only for every task, whatever it may write, "
+        "unless an entry of its block names the very file, as this one does. The task can then grant itself, and every "
+        "other task of that project, anything from the next run on.",
+        wrong=sandbox('allow.write = ["vx.toml"]'),
+        right=sandbox('allow.write = ["dist/"]'),
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
 )

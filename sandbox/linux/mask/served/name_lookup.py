@@ -16,7 +16,7 @@ from sandbox.linux.kernel import kernel_calls
 from sandbox.linux.mask.served import inodes
 from sandbox.linux.mask.served.inodes import FIRST, InodeTable, LastSeenAt
 from sandbox.linux.mask.served.ways_to_matches import WaysToMatches
-from sandbox.request.protected_names import ProtectedNames, carries, named_below
+from sandbox.request.protected_names import ProtectedNames, carries
 
 if TYPE_CHECKING:
     from sandbox.linux.mask.mask_tree import MaskTree
@@ -168,7 +168,7 @@ class NameLookup:
             parts.append(place.name)
             node = place.directory
         path = "/".join((top.rstrip("/"), *reversed(parts)))
-        if named_below(path, top, git_config=self._executed.git_config):
+        if self._executed.reserves(path, top):
             return path
         return path if moved and carries(path, brings=brings) else ""
 

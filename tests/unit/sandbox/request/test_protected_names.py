@@ -4,7 +4,8 @@ import pytest
 
 from sandbox.contract.intents import Intent
 from sandbox.planning.operations import Bind
-from sandbox.request.protected_names import DIRECTORIES, FILES, ProtectedNames, existing
+from sandbox.request.find_protected_names import existing
+from sandbox.request.protected_names import DIRECTORIES, FILES, POLICY, ProtectedNames
 from tests.support.memory_files import MemoryFiles
 from tests.support.plans import planned
 
@@ -16,13 +17,18 @@ HERE = ProtectedNames(roots=(P,))
     "name",
     [
         *sorted(FILES),
-        *("/".join(parts) for parts in DIRECTORIES),
+        *("/".join(parts) for parts in (*DIRECTORIES, *POLICY)),
         ".BashRC",
         ".bashrc/x",
         "a/b/c/d/e/.mcp.json",
         ".vscode/settings.json",
         "sub/.Idea/x/y",
         ".claude/commands/deep/x.md",
+        ".claude/settings.json",
+        ".claude/Settings.local.JSON",
+        "vx.toml",
+        "sub/VX.json",
+        ".vx/workspace.toml",
         ".git/hooks",
         ".git/hooks/pre-commit",
         ".git/config",
@@ -60,7 +66,11 @@ def test_such_a_name_is_protected_at_any_depth(name: str) -> None:
         "commondir",
         "\u0431ashrc",
         ".claude",
-        ".claude/settings.json",
+        ".claude/settings.md",
+        ".claude/notes/settings.json",
+        ".vx/cache",
+        "workspace.toml",
+        "vx.toml.bak",
         ".bashrc.bak",
         "bashrc",
         ".github/hooks",
@@ -144,7 +154,7 @@ def test_no_directory_is_renamed_to_where_git_keeps_repositories(name: str, *, b
 
 
 def found(files: MemoryFiles, *roots: str, git_config: bool = False) -> list[str]:
-    return list(existing(roots, "/ws", files, git_config=git_config))
+    return list(existing(roots, files, git_config=git_config).names)
 
 
 def test_existing_ones_are_found_in_granted_directories_alone() -> None:
@@ -167,9 +177,38 @@ def test_existing_ones_are_found_in_granted_directories_alone() -> None:
     assert found(files, "/ws/none") == []
 
 
-def test_the_search_ends_three_levels_below_the_root_and_stays_in_the_workspace() -> None:
-    files = MemoryFiles.of("/ws/a/b/.bashrc", "/ws/a/b/c/.bashrc", "/ws/deep/x/y/z/.bashrc", "/else/.bashrc")
-    assert found(files, "/ws/a", "/ws/deep/x/y", "/else") == ["/ws/a/b/.bashrc"]
+def test_the_search_goes_to_any_depth_and_anywhere_but_into_what_is_out_of_reach() -> None:
+    files = MemoryFiles.of("/ws/a/b/.bashrc", "/ws/a/b/c/d/e/f/.bashrc", "/ws/a/wall/.bashrc", "/else/.vscode/.bashrc")
+    assert found(files, "/ws/a", "/else") == [
+        "/else/.vscode",
+        "/ws/a/b/.bashrc",
+        "/ws/a/b/c/d/e/f/.bashrc",
+        "/ws/a/wall/.bashrc",
+    ]
+    assert found(files, "/ws/a", "/ws/a/b/c") == found(files, "/ws/a")
+    assert existing(("/ws/a",), files, git_config=False, without=["/ws/a/wall", "/ws/a/b/c"]).names == (
+        "/ws/a/b/.bashrc",
+    )
+
+
+@pytest.mark.parametrize("head", ["HEAD", "head"])
+@pytest.mark.parametrize("data", [("objects/x", "Refs/x"), ("commondir",)])
+def test_what_makes_a_directory_a_repository_has_its_settings_and_hooks_protected(
+    head: str, data: tuple[str, ...]
+) -> None:
+    names = (*data, "config", "hooks/x", "config.worktree", "description")
+    files = MemoryFiles.of(*(f"/ws/a/x.git/{name}" for name in (head, *names)), *(f"/ws/b/{name}" for name in names))
+    everything = existing(("/ws/a", "/ws/b"), files, git_config=False)
+    protected = {"config", "config.worktree", "hooks", *(name for name in data if name == "commondir")}
+    assert everything.names == tuple(sorted(f"/ws/a/x.git/{name}" for name in protected))
+    assert everything.bare == {"/ws/a/x.git": f"/ws/a/x.git/{head}"}
+    allowed = {"hooks", *(name for name in data if name == "commondir")}
+    assert found(files, "/ws/a", git_config=True) == sorted(f"/ws/a/x.git/{name}" for name in allowed)
+
+
+def test_the_directory_of_a_linked_checkout_is_gits_business() -> None:
+    files = MemoryFiles.of("/ws/.git/worktrees/x/HEAD", "/ws/.git/worktrees/x/commondir", "/ws/.git/config")
+    assert found(files, "/ws/.git") == ["/ws/.git/config"]
 
 
 def test_installed_packages_are_looked_through_and_links_count_by_name() -> None:
@@ -178,7 +217,7 @@ def test_installed_packages_are_looked_through_and_links_count_by_name() -> None
 
 
 def test_a_pointer_to_a_repository_that_was_there_stays() -> None:
-    here = ProtectedNames(roots=(P,), kept=(f"{P}/.git",))
+    here = ProtectedNames(roots=(P,), kept=frozenset({f"{P}/.git"}))
     assert here.protects(f"{P}/.git")
     assert here.refuses("unlink", Intent.REMOVE, f"{P}/.git", exists=True)
 
@@ -209,4 +248,4 @@ def test_what_a_link_of_such_a_name_leads_to_is_laid_over() -> None:
 
 def test_a_granted_directory_is_looked_into_wherever_it_lies() -> None:
     files = MemoryFiles.of("/ws/a/b/c/d/.bashrc", "/ws/a/b/c/d/.git/hooks/x", "/ws/a/b/c/d/e/.bashrc")
-    assert found(files, "/ws/a/b/c/d") == ["/ws/a/b/c/d/.bashrc", "/ws/a/b/c/d/.git/hooks"]
+    assert found(files, "/ws/a/b/c/d") == ["/ws/a/b/c/d/.bashrc", "/ws/a/b/c/d/.git/hooks", "/ws/a/b/c/d/e/.bashrc"]
