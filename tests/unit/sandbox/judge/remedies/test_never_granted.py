@@ -14,6 +14,9 @@ from sandbox.request.walls import DATA, Wall
 from tests.unit.sandbox.judge.test_fix import P, access, boundary, fixed, told
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sandbox.base.host_facts import Listing
     from sandbox.judge.is_it_a_denial import Denial
 
 NAMES = (
@@ -123,6 +126,9 @@ class _Tree:
 
     def entries(self, path: str) -> tuple[str, ...]:
         return self._names.get(path, ())
+
+    def below(self, _directory: str, _enters: Callable[[str], bool]) -> Iterator[Listing]:
+        raise NotImplementedError
 
     def read(self, _path: str, _limit: int) -> bytes:
         return b""
