@@ -59,7 +59,7 @@ def name(path: str) -> str:
 def parents(path: str) -> Iterator[str]:
     """Every directory above a path, the nearest first and the root last."""
     while path != "/":
-        path = parent(path)
+        path = path.rpartition("/")[0] or "/"
         yield path
 
 

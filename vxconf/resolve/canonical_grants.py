@@ -124,6 +124,8 @@ class GrantPaths:
             return
         project = self.project
         real = paths.canonical(path, self._files)
+        if real == path:  # no link is on the way
+            return
         if paths.at_or_under(paths.normal(path), project) and not paths.at_or_under(real, project):
             place = globs.escape(real) + ("/" if field == "write" else "")
             raise Refusal(
@@ -138,6 +140,8 @@ class GrantPaths:
         Raises:
             Refusal: `VX301`.
         """
+        if paths.canonical(path, self._files) == path:  # no link is on the way
+            return
         path = paths.normal(path)
         real = paths.canonical(path, self._files)
         closed = credential_stores.led_into(path, real, home=self._home, workspace=self.workspace, files=self._files)
@@ -154,9 +158,10 @@ def _ends_as_directory(path: str) -> bool:
 
 
 def _literal_part(grant: str) -> str:
-    """The unescaped path of a literal grant, or the directory before a pattern's first wildcard."""
+    """The unescaped path of a literal grant, or the directory before a pattern's first wildcard; no slash behind it."""
     collapsed = globs.collapse(grant)
-    return _at_first_wildcard(collapsed)[0] if globs.has_wildcard(collapsed) else globs.unescape(collapsed)
+    path = _at_first_wildcard(collapsed)[0] if globs.has_wildcard(collapsed) else globs.unescape(collapsed)
+    return path.rstrip("/") or "/"
 
 
 def _at_first_wildcard(grant: str) -> tuple[str, str]:
