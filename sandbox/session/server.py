@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import os
 import re
 import signal
 import threading
@@ -46,15 +47,18 @@ class Server:
             message = f"readyWhen.output is no regular expression: {error}"
             raise SandboxError(message, hint="escape what is meant literally") from None
         self._began = time.monotonic()
+        # Watchers stop when their input ends: a server that is given none has one that stays open, with nothing in it.
+        self._input = os.pipe() if options.get("stdin") is None else ()
         self._on_start = options.get("on_start")
         options = {
             **options,
+            "stdin": self._input[0] if self._input else options.get("stdin"),
             "on_stdout": OutputLines(self._said, options.get("on_stdout")),
             "on_stderr": OutputLines(self._said, options.get("on_stderr")),
             "on_start": self._started,
         }
         self._run = make(options)
-        self._background = BackgroundRun("the server", self._run, on_end=self._wake)
+        self._background = BackgroundRun("the server", self._run, on_end=self._ended)
         self._background.start()
 
     def __enter__(self) -> Self:
@@ -140,7 +144,9 @@ class Server:
             return result
         return dataclasses.replace(result, hints=())
 
-    def _wake(self) -> None:
+    def _ended(self) -> None:
+        for fd in self._input:
+            os.close(fd)
         with self._changed:
             self._changed.notify_all()
 

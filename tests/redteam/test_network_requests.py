@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from typing import TYPE_CHECKING
 
@@ -210,26 +209,3 @@ def test_tasks_side_by_side_reach_each_its_own(box: Box) -> None:
         refused = {place for other, place in enumerate(places) if other != number}
         assert {violation.target for violation in result.violations} == refused, shown(result)
     assert len(results) == 4
-
-
-def test_a_stream_that_is_a_socket_of_the_hosts_network_is_connected_nowhere(box: Box) -> None:
-    with Server(page) as server, socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as letters:
-        with socket.socket(type=socket.SOCK_DGRAM) as heard:
-            heard.bind(("127.0.0.1", 0))
-            heard.setblocking(False)
-            port = heard.getsockname()[1]
-            for given in (stream, letters):
-                program = (
-                    "s = socket.socket(fileno=0)\n"
-                    f"for what in (lambda: s.connect(('127.0.0.1', {server.port})), lambda: s.send(b'x'),\n"
-                    f"             lambda: s.sendto(b'x', ('127.0.0.1', {port})),\n"
-                    f"             lambda: s.sendmsg([b'x'], [], 0, ('127.0.0.1', {port})),\n"
-                    f"             lambda: s.sendto(b'x', socket.MSG_FASTOPEN, ('127.0.0.1', {server.port}))):\n"
-                    "    try: what(); print('done')\n"
-                    "    except OSError as error: print(error.errno)\n"
-                )
-                result = dial(box, program, stdin=given.fileno())
-                assert result.command_exit_code == 0, shown(result)
-            with pytest.raises(BlockingIOError):
-                heard.recv(9)
-        assert server.clients == 0

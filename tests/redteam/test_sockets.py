@@ -99,24 +99,3 @@ def _hands_over(server: socket.socket) -> None:
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other,
         ):
             socket.send_fds(client, [b"x"], [one.fileno(), other.fileno()])
-
-
-def test_a_standard_stream_that_is_a_datagram_socket_turns_to_nothing(box: Box, outside: Path) -> None:
-    with (
-        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as letters,
-        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as given,
-    ):
-        letters.bind(str(outside / "letters"))
-        letters.setblocking(False)
-        program = (
-            "import socket; s = socket.socket(fileno=0)\n"
-            f"for send in (lambda: s.sendto(b'x', {letters.getsockname()!r}), lambda: s.connect('\\0nobody'),\n"
-            f"             lambda: s.sendmsg([b'x'], [], 0, {letters.getsockname()!r})):\n"
-            "    try:\n        send(); print('done')\n    except OSError as error:\n        print(error.errno)\n"
-        )
-        (box.project / "lib" / "given.py").write_text(program, encoding="utf-8")
-        command = box.program("sockets").split(" lib/")[0] + " lib/given.py"
-        result = box.run(command, stdin=given.fileno())
-        with pytest.raises(BlockingIOError):
-            letters.recv(9)
-    assert result.stdout.split() == [b"1"] * 3, shown(result)

@@ -54,7 +54,6 @@ class SocketCalls:
     """The socket calls of one task.
 
     Args:
-        datagrams: whether the task holds an AF_UNIX datagram socket from the start.
         missed: called with the error of a call that could not be read or made.
         wake: called from another thread when something was recorded.
         proxy: the task's own proxy.
@@ -70,7 +69,6 @@ class SocketCalls:
         *,
         missed: Callable[[Exception], object],
         wake: Callable[[], object],
-        datagrams: bool = False,
         proxy: StandInPorts,
     ) -> None:
         self.own: set[int] = set()
@@ -82,7 +80,7 @@ class SocketCalls:
         self._wake = wake
         architecture = recorder.architecture
         self._calls = {architecture.numbers[name]: name for name in ("connect", *_SENDS, *_MAKES)}
-        self._datagrams = datagrams
+        self._datagrams = False
         self._inflight = InflightCalls(frozenset(architecture.numbers[name] for name in _SENDS))
         # the lock is held while a call is let go, so that the first datagram socket is made before that or after it
         self._lock = _thread.allocate_lock()

@@ -55,8 +55,12 @@ def carry_out(operations: tuple[Operation, ...], nest: Callable[[], int]) -> Non
             sources.keep(op.path)
     writable = {op.path: sources.clone(op) for op in operations if isinstance(op, Bind) and op.writable}
     kernel_calls.set_mount_attributes(kernel_calls.AT_FDCWD, "/", add=kernel_calls.MOUNT_ATTR_RDONLY)
-    # device nodes, /dev/shm and /dev/pts belong to the sandbox alone
-    kernel_calls.set_mount_attributes(kernel_calls.AT_FDCWD, "/dev", remove=kernel_calls.MOUNT_ATTR_RDONLY)
+    # /dev with /dev/shm, and /dev/pts, belong to the sandbox alone. Its devices are the host's, whose modes and times
+    # stay as they are; one on a read-only mount can be written to all the same
+    for own in ("/dev", "/dev/pts"):
+        kernel_calls.set_mount_attributes(
+            kernel_calls.AT_FDCWD, own, remove=kernel_calls.MOUNT_ATTR_RDONLY, recursive=False
+        )
     if not os.statvfs("/").f_flag & os.ST_RDONLY:
         raise OSError("the root did not become read-only")
     # a cover of the root is a root of its own: it is finished below the old root, then takes its place

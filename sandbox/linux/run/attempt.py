@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.linux.inside import pty
+from sandbox.linux.run import awaited_input
+from sandbox.linux.run.standard_streams import StandardStreams, empty
 from sandbox.linux.warden_messages import Decoder, Failed, Finished, SeenAccesses, Signal, Spec, Started, encode
 from sandbox.terminal import terminal_relay
 
@@ -57,8 +59,8 @@ class Attempt:
 
     Args:
         spec: what the warden builds and runs.
-        stdin: a descriptor the command reads, bytes, or `None` for an empty input.
-        stdout: who hears and keeps what it writes, or a descriptor it writes to itself; likewise `stderr`.
+        stdin: a descriptor that is read for the command, bytes, or `None` for an empty input.
+        stdout: who hears and keeps what it writes, or a descriptor that is written for it; likewise `stderr`.
         on_access: called with every distinct access, as it happens.
         on_start: called with the command's process number on the host.
         caller: the caller's terminal, for a spec with a screen.
@@ -86,6 +88,8 @@ class Attempt:
         self._lock = threading.RLock()
         self._control: socket.socket | None = None
         self._stopped = False
+        self._first = 0
+        self._relayed: StandardStreams | None = None
 
     def signal(self, number: int) -> None:
         """Send a signal to the command's group, from any thread; `SIGKILL` ends the whole sandbox."""
@@ -110,24 +114,13 @@ class Attempt:
             OSError: no descriptors are left to talk with.
         """
         ours, theirs = socket.socketpair()
-        pipes: list[tuple[int, OutputStream]] = []
         inside: list[int] = [theirs.detach()]
         try:
-            if self._spec.screen is None:
-                inside.append(_input(self._stdin))
-                for stream in self._streams:
-                    if isinstance(stream, int):
-                        inside.append(os.dup(stream))
-                        continue
-                    reading, writing = os.pipe()
-                    pipes.append((reading, stream))
-                    inside.append(writing)
-            else:
-                inside += self._terminal_line()
+            inside += self._streams_inside()
             hand_over(inside)
         except BaseException:
             ours.close()
-            self._close(pipes)
+            self._close()
             raise
         finally:
             for fd in inside:
@@ -141,14 +134,26 @@ class Attempt:
             _send(ours, self._spec)
             typed = self._caller if self._caller == self._stdin else None
             with terminal_relay.raw(typed, lend):
-                return self._pump(ours, pipes)
+                report = self._pump(ours)
+            if self._relayed is not None:
+                self._relayed.end(lambda: self._stopped)
+            return report
         finally:
             with self._lock:
                 self._control = None
             ours.close()
-            self._close(pipes)
+            self._close()
 
-    def _terminal_line(self) -> tuple[int, int, int]:
+    def _streams_inside(self) -> list[int]:
+        """The command's ends of its three streams."""
+        if self._spec.screen is not None:
+            return self._terminal_line()
+        self._relayed = StandardStreams(
+            self._stdin, *self._streams, lambda pipe: awaited_input.is_awaited(self._first, pipe)
+        )
+        return self._relayed.inside
+
+    def _terminal_line(self) -> list[int]:
         """Three streams to hand over in place of the terminal's own; the terminal's ends come back over the first."""
         ours, theirs = socket.socketpair()
         stdout, _ = self._streams
@@ -160,24 +165,24 @@ class Attempt:
             # A window that closes ends its terminal's programs so (termios(3), modem disconnect).
             on_gone=lambda: self.signal(signal.SIGHUP),
         )
-        return theirs.detach(), _input(None), _input(None)
+        return [theirs.detach(), empty(), empty()]
 
-    def _close(self, pipes: list[tuple[int, OutputStream]]) -> None:
-        for reading, _ in pipes:
-            os.close(reading)
+    def _close(self) -> None:
+        if self._relayed is not None:
+            self._relayed.close()
         if self._terminal is not None:
             self._terminal.close()
         if self._line is not None:
             self._line.close()
 
-    def _pump(self, control: socket.socket, pipes: list[tuple[int, OutputStream]]) -> Report:
+    def _pump(self, control: socket.socket) -> Report:
         report, decoder = Report(), Decoder()
         deadline: float | None = None
         # The input of a terminal may be a regular file, which epoll_ctl(2) refuses with EPERM.
         kind = selectors.DefaultSelector if self._terminal is None else selectors.PollSelector
         with kind() as selector:
             selector.register(control, selectors.EVENT_READ)
-            for reading, stream in pipes:
+            for reading, stream in () if self._relayed is None else self._relayed.heard:
                 selector.register(reading, selectors.EVENT_READ, _Pipe(stream))
             pause: float | None = None
             while deadline is None or selector.get_map():
@@ -232,6 +237,9 @@ class Attempt:
                 report.started = message
                 if self._terminal is not None and self._line is not None:
                     self._terminal.open(*pty.received(self._line))
+                if self._relayed is not None:
+                    self._first = awaited_input.process_above(pid)
+                    self._relayed.begin()
                 if self._on_start is not None:
                     self._on_start(pid)
             case Finished():
@@ -253,17 +261,3 @@ def _received(control: socket.socket) -> bytes:
         return control.recv(_CHUNK)
     except ConnectionResetError:  # it died with words of ours unread
         return b""
-
-
-def _input(stdin: int | bytes | None) -> int:
-    """A descriptor that the command reads and nobody else has."""
-    if stdin is None:
-        return os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
-    if isinstance(stdin, int):
-        return os.dup(stdin)
-    fd = os.memfd_create("stdin", os.MFD_CLOEXEC)
-    view = memoryview(stdin)
-    while view:
-        view = view[os.write(fd, view) :]
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd

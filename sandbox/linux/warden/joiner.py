@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from sandbox.contract.errors import NotStarted
 from sandbox.linux.inside import (
+    accepted_streams,
     carry_out_mounts,
     enter_namespaces,
     landlock_rules,
@@ -215,8 +216,7 @@ def _build(
         landlock.version(), spec.operations, masked=shown is not None, own_proc=not spec.nested
     )
     network_listeners.resolve(resolver)
-    if spec.screen is not None:
-        stdio = pty.make(spec.screen, stdio[0])
+    stdio = accepted_streams.accepted(stdio) if spec.screen is None else pty.make(spec.screen, stdio[0])
     program = choose_task_filter.task_filter(spec, notify)
     for number, fd in enumerate([os.dup(fd) for fd in stdio]):
         os.dup2(fd, number)

@@ -8,7 +8,6 @@ import os
 import select
 import signal
 import socket
-import stat
 import traceback
 from typing import TYPE_CHECKING, NoReturn
 
@@ -110,7 +109,6 @@ def _serve(
     body = receive_body(control)
     if body is None:
         return
-    datagrams = any(map(_is_datagram_socket, stdio))
     # process 1 reads the spec as well, at the same time
     prepared.hand(body, stdio)
     spec = decode(body)
@@ -124,15 +122,7 @@ def _serve(
         with contextlib.suppress(OSError):  # the supervisor no longer waits for it
             handover.send(b"begun")
 
-    Warden(spec, control, prepared, wake, begun=begun, published=published, datagrams=datagrams).run()
-
-
-def _is_datagram_socket(stream: int) -> bool:
-    """Whether a standard stream is an AF_UNIX datagram socket, which an address can turn elsewhere."""
-    if not stat.S_ISSOCK(os.fstat(stream).st_mode):
-        return False
-    with socket.socket(fileno=os.dup(stream)) as sock:
-        return sock.family == socket.AF_UNIX and sock.type == socket.SOCK_DGRAM
+    Warden(spec, control, prepared, wake, begun=begun, published=published).run()
 
 
 def _fail(control: socket.socket | None, reason: str, hint: str = "", *, no_proc: bool = False) -> None:

@@ -53,7 +53,6 @@ class RequestLoop:
         wake: called from another thread when an access was recorded.
         network: what the task may connect to.
         proxy: the task's own proxy.
-        datagrams: whether a standard stream of the task is an AF_UNIX datagram socket.
     """
 
     def __init__(
@@ -68,7 +67,6 @@ class RequestLoop:
         wake: Callable[[], object] = lambda: None,
         network: Policy | None = None,
         proxy: StandInPorts | None = None,
-        datagrams: bool = False,
     ) -> None:
         slashed = tuple(directory.rstrip("/") + "/" for directory in boundary)
         # directories above a boundary must not be remembered as missing either: no lookup would get past them
@@ -91,7 +89,6 @@ class RequestLoop:
             missed=self._missed,
             wake=wake,
             proxy=proxy or NoProxyYet(),
-            datagrams=datagrams,
         )
         self._mask = -1
         self._listener = -1

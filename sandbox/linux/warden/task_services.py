@@ -35,7 +35,6 @@ class TaskServices:
         inside: a process in the task's namespaces, as the host numbers it.
         wake: ends the poll from another thread.
         published: listeners of the host's that lead to the task's own servers.
-        datagrams: whether a standard stream is an AF_UNIX datagram socket.
 
     Attributes:
         poll: the descriptors the warden waits for.
@@ -51,7 +50,6 @@ class TaskServices:
         wake: Wake,
         *,
         published: Iterable[socket.socket],
-        datagrams: bool,
     ) -> None:
         self._spec = spec
         self._inside = inside
@@ -79,7 +77,6 @@ class TaskServices:
             wake=wake.ring,
             network=spec.network,
             proxy=self.proxy,
-            datagrams=datagrams,
         )
 
     def wait(self, seconds: float | None) -> bool:

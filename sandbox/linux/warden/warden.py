@@ -55,7 +55,6 @@ class Warden:
         prepared: the sandbox it is built in.
         begun: called when the command starts.
         published: listeners of the host's that lead to the task's own servers.
-        datagrams: whether a standard stream is an AF_UNIX datagram socket.
     """
 
     def __init__(
@@ -67,7 +66,6 @@ class Warden:
         *,
         begun: Callable[[], object] = lambda: None,
         published: Iterable[socket.socket] = (),
-        datagrams: bool = False,
     ) -> None:
         self._spec = spec
         self._control = control
@@ -79,7 +77,7 @@ class Warden:
         self._wake = wake
         self._tell_begun = begun
         inside = prepared.bubblewrap.inside
-        self._services = TaskServices(spec, inside, wake, published=published, datagrams=datagrams)
+        self._services = TaskServices(spec, inside, wake, published=published)
         self._timeout = CommandTimeout(spec.timeout, spec.grace)
         self._processes = TaskProcesses(prepared.first, on_kill=self._timeout.killed)
         self._decoder = Decoder()

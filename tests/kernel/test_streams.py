@@ -1,0 +1,215 @@
+"""What the command's streams are to the caller whose descriptors they are relayed to: as if the command had them."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import os
+import select
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sandbox import Session
+from tests.kernel.conftest import Workspace, shown
+from tests.support.talks import Talk, in_background
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LINES = b"".join(b"line %d\n" % n for n in range(40_000))
+_WAITS = {
+    "read": "read line; echo got $line",
+    "select": "import select; select.select([0], [], []); print('got', input())",
+    "poll": "import select; p = select.poll(); p.register(0, 1); p.poll(); print('got', input())",
+    "epoll": "import select; p = select.epoll(); p.register(0, 1); p.poll(); print('got', input())",
+}
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        with contextlib.suppress(OSError):
+            os.close(end)
+
+
+def read_all(fd: int) -> bytes:
+    with open(fd, "rb", closefd=False) as file:
+        return file.read()
+
+
+def _threads() -> set[str]:
+    return {thread.name for thread in threading.enumerate() if thread.name.startswith("vxconf-")}
+
+
+def test_outputs_reach_files_pipes_and_sockets_whole(quick_shop: Workspace, pipe: tuple[int, int]) -> None:
+    given = quick_shop.base / "given"
+    given.write_bytes(LINES)
+    ours, theirs = socket.socketpair()
+    with open(given, "rb") as file, open(quick_shop.base / "out", "wb") as out, ours, theirs:
+        reading, writing = pipe
+        os.set_blocking(writing, False)
+        for source, target, far in (
+            (file.fileno(), out.fileno(), None),
+            (file.fileno(), writing, reading),
+            (file.fileno(), theirs.fileno(), ours.fileno()),
+        ):
+            file.seek(0)
+            wait = in_background(functools.partial(quick_shop.run, "cat", stdin=source, stdout=target))
+            if far is not None:
+                got = b""
+                while len(got) < len(LINES):
+                    got += os.read(far, 1 << 16)
+                assert got == LINES
+            assert wait().exit_code == 0
+        assert fcntl.fcntl(writing, fcntl.F_GETFL) & os.O_NONBLOCK
+    assert (quick_shop.base / "out").read_bytes() == LINES
+    assert _threads() == set()
+
+
+def test_inputs_from_pipes_and_sockets_arrive_whole_and_end(quick_shop: Workspace, pipe: tuple[int, int]) -> None:
+    ours, theirs = socket.socketpair()
+    reading, writing = pipe
+    os.set_blocking(reading, False)
+    with ours, theirs:
+        for source, far in ((reading, writing), (theirs.fileno(), ours.fileno())):
+            wait = in_background(functools.partial(quick_shop.run, "cat", stdin=source))
+            left = memoryview(LINES)
+            while left:
+                left = left[os.write(far, left) :]
+            ours.shutdown(socket.SHUT_WR) if far != writing else os.close(writing)
+            assert wait().stdout == LINES
+    assert fcntl.fcntl(reading, fcntl.F_GETFL) & os.O_NONBLOCK
+
+
+def test_a_file_is_left_where_the_command_stopped_reading(quick_shop: Workspace) -> None:
+    given = quick_shop.base / "given"
+    given.write_bytes(LINES)
+    with open(given, "rb", buffering=0) as file:
+        assert quick_shop.passes("true", stdin=file.fileno()) == ""
+        assert file.tell() == 0
+        assert quick_shop.passes("read line; echo $line", stdin=file.fileno()) == "line 0\n"
+        assert file.tell() == len(b"line 0\n")
+        file.seek(len(LINES) - 7)
+        assert quick_shop.passes("head -c 3", stdin=file.fileno()) == os.fsdecode(LINES[-7:-4])
+        assert file.tell() == len(LINES) - 4
+        assert quick_shop.passes("cat", stdin=file.fileno()) == os.fsdecode(LINES[-4:])
+        assert file.read() == b""
+
+
+def test_no_more_is_taken_from_a_pipe_than_a_pipe_holds(quick_shop: Workspace, pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 1 << 20)
+    os.write(writing, bytes(500_000))
+    assert quick_shop.passes("read -r line </dev/null; sleep 0.2; true", stdin=reading) == ""
+    os.close(writing)
+    assert len(read_all(reading)) >= 500_000 - 65536
+
+
+def test_one_file_for_both_outputs_is_written_in_order_and_at_its_end(quick_shop: Workspace) -> None:
+    place = quick_shop.base / "log"
+    place.write_bytes(b"before\n")
+    with open(place, "ab") as log:
+        quick_shop.run(
+            "for n in 1 2 3 4 5; do echo out $n; echo err $n >&2; done", stdout=log.fileno(), stderr=log.fileno()
+        )
+    said = b"".join(b"out %d\nerr %d\n" % (n, n) for n in range(1, 6))
+    assert place.read_bytes() == b"before\n" + said
+
+
+@pytest.mark.parametrize("where", ["closed", "full"])
+def test_a_target_that_takes_no_more_is_heard_as_a_closed_pipe(quick_shop: Workspace, where: str) -> None:
+    reading, target = os.pipe()
+    os.close(reading)
+    if where == "full":
+        os.close(target)
+        target = os.open("/dev/full", os.O_WRONLY)
+    try:
+        result = quick_shop.run("trap '' TERM; while echo more; do sleep 0.01; done 2>/dev/null", stdout=target)
+        assert (result.signal, result.command_exit_code) == ("SIGPIPE", 141), shown(result)
+        told = quick_shop.run(
+            "trap '' PIPE; while echo more; do sleep 0.01; done; echo over >&2", stdout=target, observer="auto"
+        )
+        assert b"over\n" in told.stderr, "who ignores the signal gets EPIPE"
+    finally:
+        os.close(target)
+
+
+def test_a_slow_reader_holds_the_command_back_and_gets_all(
+    quick_shop: Workspace, pipe: tuple[int, int], talk: Talk
+) -> None:
+    reading, writing = pipe
+    wait = in_background(
+        lambda: quick_shop.run(
+            "head -c 3000000 /dev/zero; echo written >&2", stdout=writing, on_stderr=talk.heard, timeout=60
+        )
+    )
+    time.sleep(0.3)
+    assert b"written" not in talk._said
+    got = 0
+    while got < 3_000_000:
+        got += len(os.read(reading, 1 << 16))
+    assert wait().exit_code == 0
+
+
+def test_a_result_comes_after_the_last_byte_was_delivered(quick_shop: Workspace, pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    wait = in_background(lambda: quick_shop.run("head -c 20000 /dev/zero; (sleep 30; echo late) &", stdout=writing))
+    time.sleep(0.5)
+    left, got = 20_000, 0
+    while left:
+        got = len(os.read(reading, left))
+        left -= got
+    assert wait().exit_code == 0
+    assert not select.select([reading], [], [], 0)[0]
+
+
+def test_a_run_that_is_stopped_waits_for_no_reader(quick_shop: Workspace, pipe: tuple[int, int]) -> None:
+    _, writing = pipe
+    with Session() as session:
+        quick_shop.session = session
+        wait = in_background(lambda: quick_shop.run("echo up >&2; cat /dev/zero", stdout=writing))
+        time.sleep(0.5)
+    assert wait().signal == "SIGKILL"
+
+
+@pytest.mark.parametrize("way", _WAITS)
+def test_a_terminal_is_read_for_who_waits_for_input_and_left_alone_otherwise(
+    quick_shop: Workspace, screen: tuple[int, int], way: str
+) -> None:
+    far, near = screen
+    code = _WAITS[way]
+    command = code if way == "read" else f'python3 -c "{code}"'
+    os.write(far, b"typed\nfor others\n")
+    assert quick_shop.passes("sleep 0.2; echo slept", stdin=near) == "slept\n"
+    assert quick_shop.passes(command, stdin=near) == "got typed\n"
+    assert os.read(near, 99) == b"for others\n"
+
+
+def test_a_terminal_at_its_end_is_an_input_at_its_end(quick_shop: Workspace, screen: tuple[int, int]) -> None:
+    far, near = screen
+    os.write(far, b"one\ntwo\n\x04")
+    assert quick_shop.passes("cat; test -t 0 || echo none", stdin=near) == "one\ntwo\nnone\n"
+
+
+def test_no_descriptor_and_no_thread_outlives_a_run(
+    quick_shop: Workspace, pipe: tuple[int, int], tmp_path: Path
+) -> None:
+    reading, writing = pipe
+    quick_shop.run("true", stdin=reading, stdout=writing)
+    before = len(os.listdir("/proc/self/fd"))
+    (tmp_path / "f").write_bytes(b"x")
+    with open(tmp_path / "f", "rb") as file:
+        for stdin in (reading, file.fileno(), b"bytes", bytes(1 << 20)):
+            quick_shop.run("exec 0<&-; echo x", stdin=stdin, stdout=writing, stderr=writing)
+            quick_shop.run("kill -9 $$", stdin=stdin, stdout=writing)
+            quick_shop.run("true", stdin=stdin, cwd="/gone", stdout=writing)
+    assert (len(os.listdir("/proc/self/fd")), _threads()) == (before, set())
