@@ -15,5 +15,5 @@ NO_LANDLOCK = "from sandbox.linux.kernel import landlock; landlock.version = lam
 
 def take_away(monkeypatch: pytest.MonkeyPatch, wall: str) -> None:
     """Has every session that starts from now on run a statement first, which takes a wall away."""
-    boot = start_supervisor._BOOT
+    boot, wall = start_supervisor._BOOT, wall.replace("{", "{{").replace("}", "}}")
     monkeypatch.setattr(start_supervisor, "_BOOT", boot.replace("; main(", f"\n{wall}\nmain("))

@@ -67,6 +67,9 @@ def _checked(result: int, what: str = "") -> int:
     return result
 
 
+_PATH_MAX = 4096
+
+
 class Caller:
     """A thread that is held by a descriptor while its call waits.
 
@@ -122,6 +125,18 @@ class Caller:
         if len(data) != size:
             raise OSError(errno.EFAULT, os.strerror(errno.EFAULT))
         return data
+
+    def text(self, address: int) -> bytes:
+        """A path in the thread's memory, without its end; EFAULT or ENAMETOOLONG where it has none (getname_flags)."""
+        try:
+            data = os.pread(self._memory, _PATH_MAX, address)
+        except (OSError, OverflowError) as error:
+            raise OSError(errno.EFAULT, os.strerror(errno.EFAULT)) from error
+        path, end, _ = data.partition(b"\0")
+        if not end:
+            code = errno.ENAMETOOLONG if len(data) == _PATH_MAX else errno.EFAULT
+            raise OSError(code, os.strerror(code))
+        return path
 
     def write(self, address: int, data: bytes) -> None:
         """Put bytes into the thread's memory, where it may write itself (process_vm_writev(2))."""

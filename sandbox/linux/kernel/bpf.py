@@ -79,6 +79,13 @@ def if_any_bit(argument: int, bits: int, then: int, otherwise: int) -> Block:
     return [load_low(argument), Instruction(JUMP_SET, 0, 1, bits), *returns(then), *returns(otherwise)]
 
 
+def if_any_bit_else(argument: int, bits: int, then: Block, otherwise: Block) -> Block:
+    """A block that goes on in one of two, by whether the low 32 bits of an argument have any of `bits`."""
+    if len(then) > _SHORT:
+        raise ValueError(f"a jump over {len(then)} instructions, a conditional one reaches {_SHORT}")
+    return [load_low(argument), Instruction(JUMP_SET, 0, len(then), bits), *then, *otherwise]
+
+
 def if_one_of(argument: int, values: tuple[int, ...], then: int, otherwise: int) -> Block:
     """A block that gives `then` where the low 32 bits of an argument equal one of at most 200 values."""
     last = len(values) - 1

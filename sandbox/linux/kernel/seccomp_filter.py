@@ -3,7 +3,8 @@
 A filter refuses here what neither a mount nor a namespace takes away: input typed into a terminal (TIOCSTI,
 CVE-2017-5226; TIOCLINUX, CVE-2023-28100), io_uring, whose operations pass no filter, key rings, which are the user's
 (keyrings(7)), and the families of sockets that no network namespace holds. AF_UNIX is one of those. It works where
-calls stop for the warden, which makes the connections (`sandbox.linux.connect`).
+calls stop for the warden, which makes the connections (`sandbox.linux.connect`). No call gives a file a set-user-ID or
+set-group-ID bit: a program with one runs as whoever ran the task.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 from typing import Literal
 
 from sandbox.linux.kernel import bpf
-from sandbox.linux.kernel.observed_syscalls import BIND, CALLS, OPEN_WRITE_FLAGS, OPENS, WRITES
+from sandbox.linux.kernel.observed_syscalls import BIND, CALLS, O_CREAT, O_TMPFILE_BIT, OPEN_WRITE_FLAGS, OPENS, WRITES
+from sandbox.linux.kernel.set_id_bits import SET_ID
 from sandbox.linux.kernel.syscall_numbers import X32_BIT, Architecture
 
 Notify = Literal["none", "writes", "all"]
@@ -34,10 +36,18 @@ TIOCLINUX = 0x541C
 CLONE_NAMESPACES = 0x7E020000
 UNSHARE_NAMESPACES = CLONE_NAMESPACES | 0x80
 
+#: The register in which each call that sets a mode has it. A mkdir passes over set-ID bits (fs/namei.c, vfs_mkdir).
+CHANGES_MODE = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}
+_MAKES_WITH_MODE = {"creat": 1, "mknod": 1, "mknodat": 2}
+# the registers of the flags and of the mode, which counts only where a file is made
+_OPENS_WITH_MODE = {"open": (1, 2), "openat": (2, 3)}
+
 #: Calls that are refused whatever their arguments, and the errno of each.
 REFUSED: dict[str, int] = {
     # ENOSYS makes a libc fall back: to clone(2), whose flags a filter can read (CVE-2021-41133), and to plain calls
     "clone3": ENOSYS,
+    # the flags and the mode of this one lie in memory, which no filter sees; before Linux 5.6 there was none
+    "openat2": ENOSYS,
     "io_uring_setup": ENOSYS,
     "io_uring_enter": ENOSYS,
     "io_uring_register": ENOSYS,
@@ -139,6 +149,31 @@ def mediated() -> dict[str, bpf.Block]:
     }
 
 
+def set_id(blocks: dict[str, bpf.Block], *, answered: bool) -> dict[str, bpf.Block]:
+    """The calls that would set a mode with a set-ID bit, and what they do without one.
+
+    Args:
+        blocks: the filter's other rules.
+        answered: whether the warden answers: it sets a mode without the bit (`sandbox.linux.warden.mode_calls`).
+    """
+    eperm = bpf.returns(bpf.refuse(EPERM))
+    change = bpf.returns(bpf.NOTIFY) if answered else eperm
+
+    def other(name: str) -> bpf.Block:
+        return blocks.get(name) or bpf.returns(bpf.ALLOW)
+
+    return {
+        **{name: bpf.if_any_bit_else(mode, SET_ID, change, other(name)) for name, mode in CHANGES_MODE.items()},
+        **{name: bpf.if_any_bit_else(mode, SET_ID, eperm, other(name)) for name, mode in _MAKES_WITH_MODE.items()},
+        **{
+            name: bpf.if_any_bit_else(
+                flags, O_CREAT | O_TMPFILE_BIT, bpf.if_any_bit_else(mode, SET_ID, eperm, other(name)), other(name)
+            )
+            for name, (flags, mode) in _OPENS_WITH_MODE.items()
+        },
+    }
+
+
 def program(arch: Architecture, *, notify: Notify, unix_sockets: UnixSockets) -> bytes:
     """The task's filter as `struct sock_filter[]` (8 bytes an instruction, little endian).
 
@@ -151,11 +186,12 @@ def program(arch: Architecture, *, notify: Notify, unix_sockets: UnixSockets) ->
                 socket.
     """
     blocks = {
-        **{name: bpf.returns(bpf.refuse(errno)) for name, errno in REFUSED.items()},
         **conditions(unix_sockets),
         **notified(notify),
         **(mediated() if unix_sockets == "mediated" else {}),
+        **{name: bpf.returns(bpf.refuse(errno)) for name, errno in REFUSED.items()},
     }
+    blocks.update(set_id(blocks, answered=notify != "none"))
     return assembled(arch, blocks)
 
 

@@ -36,6 +36,7 @@ TABLE: dict[str, tuple[int | None, int | None]] = {
     "symlinkat": (266, 36),
     "truncate": (76, 45),
     "chmod": (90, None),
+    "fchmod": (91, 52),
     "fchmodat": (268, 53),
     "chown": (92, None),
     "lchown": (94, None),

@@ -20,6 +20,7 @@ from sandbox.linux.kernel import fuse_protocol, kernel_calls, seccomp_notificati
 from sandbox.linux.mask.mask_tree import MaskTree, SeenRequest
 from sandbox.linux.mask.served.file_operations import SlowCall
 from sandbox.linux.mask.served.passthrough_server import PassthroughServer
+from sandbox.linux.warden.mode_calls import ModeCalls
 from sandbox.proxy.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class RequestLoop:
             wake=wake,
             proxy=proxy or NoProxyYet(),
         )
+        self._modes = ModeCalls(recorder.architecture, self._sockets.own, missed=self._missed)
         self._mask = -1
         self._listener = -1
         self._owner = (0, 0)
@@ -123,9 +125,9 @@ class RequestLoop:
         if self._mask >= 0:
             self._serve_mask()
         end = time.monotonic() + _SETTLE_SECONDS
-        while not self._sockets.settle(_LOOK_SECONDS):
+        while not (self._sockets.settle(_LOOK_SECONDS) and self._modes.settle(_LOOK_SECONDS)):
             if time.monotonic() > end:
-                self._missed(TimeoutError("a connection was still being made at the end"))
+                self._missed(TimeoutError("a call was still being made at the end"))
                 break
             if self._mask >= 0:  # the thread may look up names in the mask
                 self._serve_mask()
@@ -140,6 +142,7 @@ class RequestLoop:
             fcntl.ioctl(listener, seccomp_notification.SET_FLAGS, seccomp_notification.SYNC_WAKE_UP)
         self._listener = listener
         self._sockets.open(listener)
+        self._modes.open(listener)
         return listener
 
     def serve(self, descriptor: int, event: int) -> bool:
@@ -241,9 +244,18 @@ class RequestLoop:
 
     def _notified(self, seen: seccomp_notification.Notification) -> None:
         try:
-            refused, unread = self._recorder.notified(seen)
+            refused, unread = (0, "") if self._modes.names_no_path(seen) else self._recorder.notified(seen)
         except Exception as error:  # noqa: BLE001  the caller must be answered in any case
             refused, unread = errno.EACCES, f"a call could not be read, and was refused ({error})"
+        if not refused and self._modes.takes(seen):
+            self._modes.serve(seen)
+        else:
+            self._tell(seen, refused, unread)
+        if self._server is not None and self._recorder.waiting:
+            self._wake()
+
+    def _tell(self, seen: seccomp_notification.Notification, refused: int, unread: str) -> None:
+        """Refuse a call or let it go on; what was not read of it is a hole."""
         answer = seccomp_notification.fail(seen.id, refused) if refused else seccomp_notification.go_on(seen.id)
         try:
             fcntl.ioctl(self._listener, seccomp_notification.SEND, bytearray(answer))
@@ -253,8 +265,6 @@ class RequestLoop:
         else:  # the caller was there, so what it asked for would have come to be
             if unread:
                 self._recorder.missed(unread)
-        if self._server is not None and self._recorder.waiting:
-            self._wake()
 
     def _missed(self, error: Exception) -> None:
         self._recorder.missed(f"a call could not be read ({error})")

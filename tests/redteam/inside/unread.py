@@ -1,7 +1,7 @@
 """Makes directories and opens files by paths that are hard to read from outside, and tells what each call came to.
 
 Arguments after the first: the way, which is `spelled`, the name of a function here or a kind of thread, and the paths.
-Of those each ends in the kind of call: `@r` reads, `@d` makes the directory, `@2` is told there what to do (openat2).
+Of those each ends in the kind of call: `@r` reads, `@d` makes the directory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import os
 import platform
 import sys
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *(ctypes.c_int,) * 3, ct
 libc.syscall.restype = ctypes.c_long
 
 AT_FDCWD, CLONE_FS, CLONE_FILES = -100, 0x200, 0x400
-OPENAT, MKDIRAT, OPENAT2 = (257, 258, 437) if platform.machine() == "x86_64" else (56, 34, 437)
+OPENAT, MKDIRAT = (257, 258) if platform.machine() == "x86_64" else (56, 34)
 MEMFD_SECRET = 447
 PAGE = mmap.PAGESIZE
 
@@ -66,14 +65,6 @@ def cut() -> int:
     return address + PAGE - 4
 
 
-def kernels() -> int:
-    """A page of the kernel's own in every process."""
-    for line in Path("/proc/self/maps").read_text(encoding="ascii").splitlines():
-        if line.endswith("[vvar]"):
-            return int(line.split("-")[0], 16)
-    raise OSError(errno.ENOSYS, "vvar")
-
-
 def unmapped() -> int:
     """An address where nothing is."""
     return 4096
@@ -97,8 +88,6 @@ def call(kind: str, address: int, directory: int = AT_FDCWD) -> str:
     where = ctypes.c_void_p(address)
     if kind == "d":
         answer = libc.syscall(MKDIRAT, directory, where, 0o755)
-    elif kind == "2":  # the path can be read, and what to do with it cannot
-        answer = libc.syscall(OPENAT2, directory, b"out/a/b/.bashrc", where, ctypes.c_size_t(24))
     else:
         answer = libc.syscall(OPENAT, directory, where, os.O_RDONLY | os.O_CLOEXEC)
     return "done" if answer >= 0 else errno.errorcode[ctypes.get_errno()]
@@ -164,7 +153,7 @@ def own_descriptors(told: dict[str, str], paths: list[str]) -> None:
 
 told: dict[str, str] = {}
 way, rest = sys.argv[2], sys.argv[3:]
-MEMORY = {one.__name__: one for one in (secret, shortened, cut, kernels, unmapped, null, endless)}
+MEMORY = {one.__name__: one for one in (secret, shortened, cut, unmapped, null, endless)}
 try:
     if way == "spelled":
         for one in rest:

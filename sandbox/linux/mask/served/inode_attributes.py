@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from typing import TYPE_CHECKING
 
 from sandbox.linux.kernel import fuse_protocol, kernel_calls
+from sandbox.linux.kernel.set_id_bits import without_set_id
 from sandbox.linux.mask.served.inodes import magic_link
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def setattr_(context: HandlerContext, request: FuseRequest) -> bytes:
     if valid & (_UID | _GID):
         _set_owner(context, fd, uid if valid & _UID else -1, gid if valid & _GID else -1)
     if valid & _MODE:
-        os.chmod(magic_link(fd), stat.S_IMODE(mode))
+        os.chmod(magic_link(fd), without_set_id(mode, os.fstat(fd).st_mode))
     if valid & _SIZE:
         if opened >= 0:
             os.ftruncate(opened, size)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.linux.kernel import fuse_protocol, kernel_calls
 from sandbox.linux.kernel.fuse_protocol import Op
+from sandbox.linux.kernel.set_id_bits import without_set_id
 from sandbox.linux.mask.mask_tree import SeenRequest
 from sandbox.linux.mask.served import inode_attributes
 from sandbox.linux.mask.served.inodes import FIRST, LastSeenAt, magic_link
@@ -75,7 +76,7 @@ def create(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest
     if isinstance(new, SeenRequest):
         return new
     flags, mode, _, _ = request.fields
-    fd = os.open(new.name, (flags & _ACCEPTED) | os.O_CREAT | _OPENED, stat.S_IMODE(mode), dir_fd=new.fd)
+    fd = os.open(new.name, (flags & _ACCEPTED) | os.O_CREAT | _OPENED, without_set_id(mode, 0), dir_fd=new.fd)
     return _opened(context, context.names.table.admit(fd), new.place)
 
 
@@ -90,7 +91,7 @@ def tmpfile(context: HandlerContext, request: FuseRequest) -> bytes | SeenReques
         return _refused(request, directory)
     flags, mode, _, _ = request.fields
     flags = (flags & (os.O_ACCMODE | os.O_EXCL)) | os.O_TMPFILE | os.O_CLOEXEC
-    opened = os.open(".", flags, stat.S_IMODE(mode), dir_fd=fd)
+    opened = os.open(".", flags, without_set_id(mode, 0), dir_fd=fd)
     return _opened(context, context.names.table.admit(opened), None)
 
 
@@ -117,7 +118,7 @@ def mknod(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest:
     new = _new_spot(context, request)
     if isinstance(new, SeenRequest):
         return new
-    os.mknod(new.name, mode, dir_fd=new.fd)
+    os.mknod(new.name, stat.S_IFMT(mode) | without_set_id(mode, 0), dir_fd=new.fd)
     return _entered(context, new)
 
 
