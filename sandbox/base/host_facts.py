@@ -77,7 +77,9 @@ class HostFacts:
 
     Attributes:
         platform: `linux` or `macos`.
-        home: the user's home directory, canonical.
+        home: the user's home directory, canonical; `~` stands for it.
+        other_homes: further homes with credentials this user may read, canonical: the user's own in the list of users
+            where `HOME` says another, and for root every login user's.
         temp_root: the directory that holds every task's temporary directory, canonical.
         protected: canonical paths a write grant must never hold: the running interpreter, its
             environment, this package.
@@ -89,3 +91,9 @@ class HostFacts:
     temp_root: str
     protected: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    other_homes: tuple[str, ...] = ()
+
+    @property
+    def homes(self) -> tuple[str, ...]:
+        """Every home in which credentials are looked for, the user's first."""
+        return (self.home, *self.other_homes)

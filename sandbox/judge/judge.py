@@ -18,7 +18,7 @@ from sandbox.judge.network_denials import NetworkDenials
 from sandbox.judge.path_as_entry import shown
 from sandbox.judge.remedies.remedy_class import classify
 from sandbox.judge.which_denials_count import WhichDenialsCount
-from sandbox.planning.operations import Bind
+from sandbox.planning.operations import Bind, Empty
 from sandbox.request.protected_names import is_policy, remedy
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Judge:
         self._mounted = frozenset(
             o.path for o in boundary.plan.operations if isinstance(o, Bind) and o.writable and o.directory
         )
+        self._emptied = frozenset(o.path for o in boundary.plan.operations if isinstance(o, Empty))
         self.seen = AttemptDenials()
         self._beside = MadeBesideNames(boundary.plan)
         self._which = WhichDenialsCount(boundary, self.silence, self._beside, self.seen)
@@ -96,6 +97,8 @@ class Judge:
     def _reach(self, access: Access) -> Reach:
         """The most the task can do with an access's path, or could if something were there."""
         plan = self._boundary.plan
+        if access.intent is Intent.OPEN and access.path in self._emptied:
+            return Reach.HIDDEN  # who opens a directory wants what is in it, and is shown nothing
         found = plan.reach(access.path)
         missing = found is Reach.HIDDEN and not access.exists and plan.could_be_read(access.path)
         return Reach.READ if missing else found

@@ -130,6 +130,26 @@ def home_directory() -> str:
     return os.path.realpath(home)
 
 
+#: The shells of users who never log in.
+_NO_LOGIN = frozenset({"nologin", "false", "true", "sync", "halt", "shutdown"})
+
+
+def other_homes(home: str) -> tuple[str, ...]:
+    """The homes besides `home` whose credentials this user may read, canonical; `HostFacts.other_homes` says which."""
+    import pwd
+
+    me = os.getuid()
+    if me == 0:
+        users = [one for one in pwd.getpwall() if one.pw_uid == 0 or os.path.basename(one.pw_shell) not in _NO_LOGIN]
+    else:
+        try:
+            users = [pwd.getpwuid(me)]
+        except KeyError:
+            users = []
+    found = (os.path.realpath(one.pw_dir) for one in users if os.path.isabs(one.pw_dir))
+    return tuple(path for path in dict.fromkeys(found) if path != home)
+
+
 def temp_root() -> str:
     """The directory that holds every task's temporary directory; it may not exist yet.
 
@@ -145,16 +165,23 @@ def temp_root() -> str:
     return os.path.join(os.path.realpath(value), f"vx-{os.getuid()}")
 
 
+def _may_read(path: str) -> bool:
+    """Whether this user may read a file, or anything in a directory: of one that may be entered, names are enough."""
+    return os.access(path, os.R_OK) or (os.path.isdir(path) and os.access(path, os.X_OK))
+
+
 def host_facts() -> HostFacts:
     """The facts planning depends on besides files."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     interpreter = {sys.prefix, sys.base_prefix, os.path.dirname(sys.executable) or sys.prefix}
     own = (os.path.join(package, "sandbox"), os.path.join(package, "vxconf"))
     protected = {os.path.realpath(path) for path in (*interpreter, *own, *library_path.protected())}
+    home = home_directory()
     return HostFacts(
         platform="macos" if sys.platform == "darwin" else "linux",
-        home=home_directory(),
+        home=home,
+        other_homes=other_homes(home),
         temp_root=temp_root(),
         protected=tuple(sorted(protected)),
-        secrets=tuple(path for path in credential_stores.system(HostFiles()) if os.access(path, os.R_OK)),
+        secrets=tuple(path for path in credential_stores.system(HostFiles()) if _may_read(path)),
     )

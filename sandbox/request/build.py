@@ -135,7 +135,7 @@ def _look(
         fixed=walls.fixed(root, cache_dir=workspace.cache_dir, files=files),
         nested=walls.nested(project, met.below(project), files),
         stores=remembered(
-            files, ("store walls", facts.home, root, *facts.secrets), lambda: tuple(_kept_closed(root, facts, files))
+            files, ("store walls", root, *facts.homes, *facts.secrets), lambda: tuple(_kept_closed(root, facts, files))
         ),
     )
 
@@ -150,8 +150,10 @@ def _listed(directories: Iterable[str], files: Files) -> ListedProjects:
 
 def _kept_closed(root: str, facts: HostFacts, files: Files) -> Iterator[Wall]:
     """The credential stores of the user and the system's secrets, those that exist."""
-    for path, name in credential_stores.existing(facts.home, root, files):
-        yield Wall(path=path, reason=f"the credential store ~/{name}")
+    for path, spelled in credential_stores.existing(facts.homes, root, files):
+        below = paths.under(spelled, facts.home)
+        name = f"~/{paths.relative(spelled, facts.home)}" if below else spelled
+        yield Wall(path=path, reason=f"the credential store {name}")
     for path in facts.secrets:
         yield Wall(path=path, reason="the system's secret")
 

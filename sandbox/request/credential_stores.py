@@ -38,6 +38,40 @@ STORES = (
     ".terraform.d/credentials.tfrc.json",
     ".vault-token",
     ".pgpass",
+    ".my.cnf",
+    ".mylogin.cnf",
+    ".config/git/credentials",
+    ".password-store",
+    ".local/share/keyrings",
+    ".m2/settings.xml",
+    ".m2/settings-security.xml",
+    ".claude",
+    ".claude.json",
+    ".codex",
+    # Histories of shells and of clients hold what was typed, passwords and tokens included.
+    ".bash_history",
+    ".zsh_history",
+    ".zhistory",
+    ".sh_history",
+    ".ash_history",
+    ".history",
+    ".local/share/fish/fish_history",
+    ".config/nushell/history.txt",
+    ".local/share/powershell/PSReadLine/ConsoleHost_history.txt",
+    ".psql_history",
+    ".mysql_history",
+    ".mariadb_history",
+    ".sqlite_history",
+    ".duckdb_history",
+    ".rediscli_history",
+    ".dbshell",
+    ".mongodb",
+    ".python_history",
+    ".ipython/profile_default/history.sqlite",
+    ".node_repl_history",
+    ".irb_history",
+    ".lesshst",
+    ".viminfo",
 )
 
 
@@ -51,6 +85,14 @@ SYSTEM = (
     "/etc/sudoers",
     "/etc/sudoers.d",
     "/etc/master.passwd",
+    "/etc/ssl/private",
+    "/etc/pki/tls/private",
+    "/etc/letsencrypt/archive",
+    "/etc/letsencrypt/live",
+    "/etc/krb5.keytab",
+    # Tokens of services and secrets of containers, among them /var/run/secrets/kubernetes.io.
+    "/run/secrets",
+    "/var/run/secrets",
 )
 _HOST_KEYS = "/etc/ssh"
 
@@ -63,28 +105,34 @@ def system(files: Files) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in there if files.kind(path) is not None))
 
 
-def existing(home: str, workspace: str, files: Files) -> Iterator[tuple[str, str]]:
-    """The stores that exist, each as its real path and its name below home.
+def existing(homes: tuple[str, ...], workspace: str, files: Files) -> Iterator[tuple[str, str]]:
+    """The stores that exist, each as its real path and as it is spelled below a home.
 
-    A store that holds the workspace is left out: hiding it would hide the work itself.
+    A store that holds the workspace is left out: hiding it would hide the work itself. So is another user's home in the
+    workspace, whose files are the project's.
+
+    Args:
+        homes: canonical, the user's own first.
+        workspace: its root, canonical.
+        files: the host's.
     """
-    return iter(remembered(files, ("stores", home, workspace), lambda: tuple(_existing(home, workspace, files))))
+    return iter(remembered(files, ("stores", workspace, *homes), lambda: tuple(_existing(homes, workspace, files))))
 
 
-def _existing(home: str, workspace: str, files: Files) -> Iterator[tuple[str, str]]:
+def _existing(homes: tuple[str, ...], workspace: str, files: Files) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
-    for store in STORES:
-        place = paths.join(home, store)
+    others = (home for home in homes[1:] if not paths.at_or_under(home, workspace))
+    for place in (paths.join(home, store) for home in (*homes[:1], *others) for store in STORES):
         if files.kind(place) is None:
             continue
         real = paths.canonical(place, files)
         if real in seen or files.kind(real) is None or paths.at_or_under(workspace, real):
             continue
         seen.add(real)
-        yield real, store
+        yield real, place
 
 
-def led_into(path: str, real: str, *, home: str, workspace: str, files: Files) -> str:
+def led_into(path: str, real: str, *, homes: tuple[str, ...], workspace: str, files: Files) -> str:
     """The closed place that links lead a path into, though the path does not name it; empty for none.
 
     A task that makes a link where others read could choose what they are given. So a store, a system's secret and a
@@ -93,13 +141,13 @@ def led_into(path: str, real: str, *, home: str, workspace: str, files: Files) -
     Args:
         path: as it is spelled, absolute and normal.
         real: where it leads.
-        home: the home directory, canonical.
+        homes: those in which stores are looked for, canonical, the user's own first.
         workspace: its root, canonical.
         files: the host's.
     """
     if path == real:
         return ""
-    named = [(paths.join(home, name), place) for place, name in existing(home, workspace, files)]
+    named = [(spelled, place) for place, spelled in existing(homes, workspace, files)]
     named += [(place, paths.canonical(place, files)) for place in SYSTEM]
     named += [(place, place) for place in system(files)]
     named += [(wall.path, wall.path) for wall in walls.fixed(workspace, cache_dir=None, files=files)]

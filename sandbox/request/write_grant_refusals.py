@@ -59,8 +59,9 @@ class WriteGrantContext(NamedTuple):
             yield not_canonical(grant, path, field, self.files)
             return
         workspace = self.config.workspace
+        others = (home for home in self.facts.other_homes if not paths.at_or_under(home, workspace))
         for place, what, wide in (
-            (self.facts.home, "the home directory", paths.at_or_under(self.facts.home, path)),
+            *((home, "the home directory", paths.at_or_under(home, path)) for home in (self.facts.home, *others)),
             (workspace, "the workspace", paths.under(workspace, path)),
         ):
             if wide:

@@ -37,7 +37,9 @@ def config_to_json(config: ResolvedSandboxConfig, *, home: str) -> str:
     return dump("config", config_out(config, home))
 
 
-def config_from_json(text: str, *, workspace: str, home: str, files: Files) -> ResolvedSandboxConfig:
+def config_from_json(
+    text: str, *, workspace: str, home: str, files: Files, other_homes: tuple[str, ...] = ()
+) -> ResolvedSandboxConfig:
     """The config, with every path as it is on this machine.
 
     Args:
@@ -45,11 +47,12 @@ def config_from_json(text: str, *, workspace: str, home: str, files: Files) -> R
         workspace: canonical, where the same workspace is here.
         home: canonical.
         files: the host's file system.
+        other_homes: further homes with credential stores, canonical.
 
     Raises:
         RequestRefused: it is not such a text, or a write grant of the project leads out of it here.
     """
-    return config_in(load(text, "config"), workspace=workspace, home=home, files=files)
+    return config_in(load(text, "config"), workspace=workspace, home=home, files=files, other_homes=other_homes)
 
 
 def request_to_json(request: Request) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandbox.base import globs, paths
 from sandbox.contract import refusal_codes
@@ -22,6 +22,13 @@ _GRANTS = ("allowRead", "allowWrite")
 _PLAIN = ("workspace", "project")
 
 
+class _Here(NamedTuple):
+    """This machine: its file system, and the homes with credential stores."""
+
+    files: Files
+    homes: tuple[str, ...]
+
+
 def config_out(config: ResolvedSandboxConfig, home: str) -> dict[str, Any]:
     """The JSON value; `home` is the canonical home directory the config was resolved with."""
     places = Anchors(config.workspace, config.project, home)
@@ -37,7 +44,9 @@ def config_out(config: ResolvedSandboxConfig, home: str) -> dict[str, Any]:
     return data
 
 
-def config_in(data: object, *, workspace: str, home: str, files: Files) -> ResolvedSandboxConfig:
+def config_in(
+    data: object, *, workspace: str, home: str, files: Files, other_homes: tuple[str, ...] = ()
+) -> ResolvedSandboxConfig:
     """The config, with every path as it is on this machine.
 
     Args:
@@ -45,22 +54,23 @@ def config_in(data: object, *, workspace: str, home: str, files: Files) -> Resol
         workspace: canonical, where the same workspace is here.
         home: canonical.
         files: the host's file system.
+        other_homes: further homes with credential stores, canonical.
 
     Raises:
         RequestRefused: it is no such value, or a link leads a grant out of the project or into a credential store here.
     """
     if not isinstance(data, dict) or not all(isinstance(data.get(key), str) for key in _PLAIN):
         raise malformed("config", "the config is not an object with a workspace and a project")
-    places = Anchors(workspace, "", home)
+    places, here = Anchors(workspace, "", home), _Here(files, (home, *other_homes))
     places = places._replace(project=path_in(data["project"], places, "project"))
     read = dict(data, workspace=workspace, project=places.project)
     for key in _GRANTS:
-        read[key] = _grants(data.get(key), key, places, files)
+        read[key] = _grants(data.get(key), key, places, here)
     ignore = data.get("ignore")
     if isinstance(ignore, dict):
         read["ignore"] = dict(ignore)
         for key in ("read", "write"):
-            read["ignore"][key] = _grants(ignore.get(key), f"ignore.{key}", places, files)
+            read["ignore"][key] = _grants(ignore.get(key), f"ignore.{key}", places, here)
     if isinstance(data.get("unixSockets"), list):
         read["unixSockets"] = [
             _socket(path, f"unixSockets[{index}]", places, files) if isinstance(path, str) else path
@@ -69,34 +79,34 @@ def config_in(data: object, *, workspace: str, home: str, files: Files) -> Resol
     return config_json.from_dict(read)
 
 
-def _grants(value: object, field: str, places: Anchors, files: Files) -> object:
+def _grants(value: object, field: str, places: Anchors, here: _Here) -> object:
     if not isinstance(value, list) or not all(isinstance(grant, str) for grant in value):
         return value  # said by who reads the whole
-    return [one for index, grant in enumerate(value) for one in _resolved(grant, f"{field}[{index}]", places, files)]
+    return [one for index, grant in enumerate(value) for one in _resolved(grant, f"{field}[{index}]", places, here)]
 
 
-def _resolved(written: str, field: str, places: Anchors, files: Files) -> Iterator[str]:
+def _resolved(written: str, field: str, places: Anchors, here: _Here) -> Iterator[str]:
     inside = written.startswith("{project}")
     for grant in globs.expand_braces(path_in(written, places.escaped(), field)):
-        yield _grant(grant, field, inside, places, files)
+        yield _grant(grant, field, inside, places, here)
 
 
-def _grant(grant: str, field: str, inside: bool, places: Anchors, files: Files) -> str:
+def _grant(grant: str, field: str, inside: bool, places: Anchors, here: _Here) -> str:
     """The grant with its links resolved; a link here chooses no more than links may anywhere."""
     if globs.has_wildcard(grant):
         base = globs.literal_base(grant)
         rest = grant.split("/")[len(paths.parts(base)) + 1 :]
-        real = paths.canonical(base, files)
+        real = paths.canonical(base, here.files)
         resolved = paths.join(globs.escape(real), "/".join(rest))
     else:
         base = globs.unescape(grant)
-        real = paths.canonical(base, files)
+        real = paths.canonical(base, here.files)
         resolved = globs.escape(real) + ("/" if grant.endswith("/") and real != "/" else "")
     if inside and field.startswith("allowWrite"):
         _hold_inside(grant, real, field, places)
     if field.startswith("allowRead"):
         path = paths.normal(base)
-        closed = credential_stores.led_into(path, real, home=places.home, workspace=places.workspace, files=files)
+        closed = credential_stores.led_into(path, real, homes=here.homes, workspace=places.workspace, files=here.files)
         if closed:
             raise _led(grant, f"into {closed}", field)
     return resolved

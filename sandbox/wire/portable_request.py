@@ -48,7 +48,9 @@ def request_in(data: dict[str, Any], *, workspace: str, facts: HostFacts, files:
     Raises:
         RequestRefused: it is no such value, or it is refused here, with every reason.
     """
-    config = config_in(data.get("config"), workspace=workspace, home=facts.home, files=files)
+    config = config_in(
+        data.get("config"), workspace=workspace, home=facts.home, files=files, other_homes=facts.other_homes
+    )
     known = _known_in(data.get("given"), workspace, Anchors(workspace, config.project, facts.home))
     return build.build(config, known, files=files, facts=facts)
 

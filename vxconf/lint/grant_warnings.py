@@ -190,14 +190,14 @@ def _outside(judged: JudgedBlock) -> Iterator[_Found]:
             yield "VX415", entry, what, 'grant what the task needs of the workspace, such as "." for its project'
 
 
-def credential_store_places(home: str, files: Files) -> frozenset[str]:
+def credential_store_places(homes: tuple[str, ...], files: Files) -> frozenset[str]:
     """The paths where a credential store is or would be, each also with its links followed.
 
     Args:
-        home: the canonical home directory.
+        homes: those in which stores are looked for, canonical.
         files: the host's file system.
     """
-    places = {*(paths.join(home, store) for store in STORES), *SYSTEM}
+    places = {*(paths.join(home, store) for home in homes for store in STORES), *SYSTEM}
     return frozenset(places | {paths.canonical(place, files) for place in places})
 
 

@@ -29,15 +29,19 @@ class GrantPaths:
         workspace: the canonical root directory of the workspace.
         project: the canonical directory of the task's project, which relative grants start from.
         home: the canonical home directory, which `~` stands for.
+        other_homes: further homes with credential stores, canonical.
         files: the file system whose links are followed.
 
     Attributes:
         links: the links that grants were spelled through so far, each as its canonical path and its text.
     """
 
-    def __init__(self, *, workspace: str, project: str, home: str, files: Files) -> None:
+    def __init__(
+        self, *, workspace: str, project: str, home: str, files: Files, other_homes: tuple[str, ...] = ()
+    ) -> None:
         self.workspace, self.project = workspace, project
         self._home, self._files = home, files
+        self._homes = (home, *other_homes)
         self.links: dict[str, str] = {}
 
     def read(self, text: str) -> Iterable[str]:
@@ -144,7 +148,7 @@ class GrantPaths:
             return
         path = paths.normal(path)
         real = paths.canonical(path, self._files)
-        closed = credential_stores.led_into(path, real, home=self._home, workspace=self.workspace, files=self._files)
+        closed = credential_stores.led_into(path, real, homes=self._homes, workspace=self.workspace, files=self._files)
         if closed:
             raise Refusal(
                 f'allow.read "{text}" leads through a link into {closed}',

@@ -217,6 +217,7 @@ def judge_block(
         project=where.project,
         home=where.facts.home,
         files=where.files,
+        other_homes=where.facts.other_homes,
     )
     diagnostics = [refusal_diagnostic(r.refusal, r.path, document) for r in resolution.refusals]
     trial = _Trial(resolution.config)

@@ -48,7 +48,14 @@ class Resolution(NamedTuple):
 
 
 def resolve(
-    block: SandboxModel, *, platform: Platform, workspace: str, project: str, home: str, files: Files
+    block: SandboxModel,
+    *,
+    platform: Platform,
+    workspace: str,
+    project: str,
+    home: str,
+    files: Files,
+    other_homes: tuple[str, ...] = (),
 ) -> Resolution:
     """The frozen config of one sandbox block.
 
@@ -59,8 +66,9 @@ def resolve(
         project: the canonical directory of the task's project, which relative grants start from.
         home: the canonical home directory, which `~` stands for.
         files: the file system whose links are followed.
+        other_homes: further homes with credential stores, canonical.
     """
-    grants = GrantPaths(workspace=workspace, project=project, home=home, files=files)
+    grants = GrantPaths(workspace=workspace, project=project, home=home, files=files, other_homes=other_homes)
     return _Resolver(platform, grants).run(block)
 
 

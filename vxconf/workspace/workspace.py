@@ -94,7 +94,7 @@ class Workspace:
         """The canonical paths where credential stores of this user are or would be."""
         from vxconf.lint.grant_warnings import credential_store_places
 
-        return credential_store_places(self.facts.home, self.files)
+        return credential_store_places(self.facts.homes, self.files)
 
     @cached_property
     def cache_dir(self) -> str | None:

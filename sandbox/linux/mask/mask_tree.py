@@ -52,8 +52,9 @@ class SeenRequest(NamedTuple):
     """A request that the recorder must learn of before it is answered, with its reply.
 
     Attributes:
-        path: the absolute path: the hidden name of a LOOKUP, else the name that would have been changed.
-        op: `Op.LOOKUP` for a lookup of a hidden name, else the refused operation.
+        path: the absolute path: the hidden name of a LOOKUP, the closed place of an OPEN, an ACCESS or a listing, else
+            the name that would have been changed.
+        op: the operation.
     """
 
     path: str
@@ -216,8 +217,10 @@ class MaskTree:
             out.append(entry)
         return b"".join(out)
 
-    def _open(self, request: FuseRequest, now: int, owner: tuple[int, int]) -> bytes:
+    def _open(self, request: FuseRequest, now: int, owner: tuple[int, int]) -> bytes | SeenRequest:
         op, unique, node = request.op, request.unique, request.node
+        if self._modes[node] in (_EMPTY, _SEALED):
+            return self._closed(request, now, owner)
         if op == Op.READDIRPLUS:
             return fuse_protocol.reply(unique, self._listed(request, now, owner))
         if op == Op.OPENDIR:
@@ -234,11 +237,26 @@ class MaskTree:
         if op in (Op.RELEASE, Op.RELEASEDIR):
             return fuse_protocol.reply(unique)
         if op == Op.OPEN:
-            if self._modes[node] == _SEALED:
-                return fuse_protocol.error(unique, EACCES)
             if request.fields[0] & _OPEN_FOR_WRITING:
                 return fuse_protocol.error(unique, EROFS)
             return fuse_protocol.reply(unique, fuse_protocol.open_out())
+        return self._tell(request)
+
+    def _closed(self, request: FuseRequest, now: int, owner: tuple[int, int]) -> bytes | SeenRequest:
+        """The reply for a place that keeps its name and nothing else; who opens or lists it is told."""
+        op, unique, path = request.op, request.unique, self._paths[request.node]
+        sealed = self._modes[request.node] == _SEALED
+        if sealed and (op == Op.OPEN or (op == Op.ACCESS and request.fields[0])):
+            return SeenRequest(path, op, fuse_protocol.error(unique, EACCES))
+        if op == Op.READDIRPLUS:
+            return SeenRequest(path, op, fuse_protocol.reply(unique, self._listed(request, now, owner)))
+        if op == Op.READDIR:
+            listed = fuse_protocol.dirents(self.listing(request.node), request.fields[1], request.fields[2])
+            return SeenRequest(path, op, fuse_protocol.reply(unique, listed))
+        if op == Op.OPENDIR and self._still:
+            return fuse_protocol.error(unique, ENOSYS)
+        if op in (Op.OPENDIR, Op.RELEASEDIR):
+            return fuse_protocol.reply(unique, fuse_protocol.open_out() if op == Op.OPENDIR else b"")
         return self._tell(request)
 
     def _tell(self, request: FuseRequest) -> bytes:
@@ -246,8 +264,6 @@ class MaskTree:
         if op == Op.READ:
             return fuse_protocol.reply(unique)
         if op == Op.ACCESS:
-            if self._modes[node] == _SEALED and request.fields[0]:
-                return fuse_protocol.error(unique, EACCES)
             return (
                 fuse_protocol.error(unique, EROFS) if request.fields[0] & _ACCESS_WRITE else fuse_protocol.reply(unique)
             )

@@ -177,6 +177,10 @@ class Recorder:
         intent = Intent.EXEC if name in ("execve", "execveat") else Intent.PROBE
         self._add(thread, name, intent, hidden, hidden, follows=True)
 
+    def closed_listing(self, thread: int, directory: str) -> None:
+        """Record that a directory whose content is closed was listed; the call names a descriptor alone."""
+        self._add(thread, "getdents64", Intent.OPEN, directory, directory, follows=True)
+
     def connection(
         self,
         thread: int,

@@ -17,6 +17,7 @@ from sandbox.linux.caller.worker_threads import WorkerThreads
 from sandbox.linux.connect.connect_and_send_calls import SocketCalls
 from sandbox.linux.connect.stand_in_ports import NoProxyYet
 from sandbox.linux.kernel import fuse_protocol, kernel_calls, seccomp_notification
+from sandbox.linux.kernel.fuse_protocol import Op
 from sandbox.linux.mask.mask_tree import MaskTree, SeenRequest
 from sandbox.linux.mask.served.file_operations import SlowCall
 from sandbox.linux.mask.served.passthrough_server import PassthroughServer
@@ -196,13 +197,15 @@ class RequestLoop:
         """Record a lookup before it is answered: until then the caller stands still."""
         if pid in self._sockets.own:
             return seen.reply
+        listed = seen.op in (Op.READDIR, Op.READDIRPLUS)
+        note = self._recorder.closed_listing if listed else self._recorder.hidden_lookup
         if self._server is None:
-            self._recorder.hidden_lookup(pid, seen.path)
+            note(pid, seen.path)
             return seen.reply
 
         def record() -> None:
             try:
-                self._recorder.hidden_lookup(pid, seen.path)
+                note(pid, seen.path)
             finally:
                 self._reply(seen.reply)
                 self._wake()

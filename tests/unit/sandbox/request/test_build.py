@@ -120,7 +120,19 @@ def test_every_store_that_exists_is_closed_at_its_real_path() -> None:
         *(f"{HOME}/{store}" for store in credential_stores.STORES if store not in {".npmrc", ".aws", ".kube"}),
         "/dot/npmrc",
     }
-    assert len(credential_stores.STORES) == 23
+
+
+def test_the_stores_of_further_homes_are_closed_but_for_a_home_that_is_in_the_workspace() -> None:
+    homes = ("/srv/ann", "/ws/apps/bot")
+    files = MemoryFiles.of(*WORKSPACE, *(f"{home}/.ssh/id" for home in (HOME, *homes)))
+    facts = HostFacts(platform="linux", home=HOME, temp_root="/tmp/t", other_homes=homes)
+    config = ResolvedSandboxConfig(platform="linux", workspace="/ws", project="/ws/apps/shop")
+    made = build(config, WorkspaceFacts(root="/ws"), files=files, facts=facts)
+    reasons = {store.path: store.reason for store in made.stores}
+    assert reasons == {
+        f"{HOME}/.ssh": "the credential store ~/.ssh",
+        "/srv/ann/.ssh": "the credential store /srv/ann/.ssh",
+    }
 
 
 def test_a_store_that_holds_the_workspace_is_not_closed() -> None:

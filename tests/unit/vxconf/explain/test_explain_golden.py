@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
+from sandbox.machine import ask_facts
 from sandbox.request import credential_stores
 from tests.conftest import REPOSITORY, Link, Tree, make_tree
 from vxconf.cli.commands import explain, resolve
@@ -50,6 +51,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (base / "tmp").mkdir()
     # the system's secrets, and whether they can be read, differ between machines
     monkeypatch.setattr(credential_stores, "system", lambda _files: ())
+    monkeypatch.setattr(ask_facts, "other_homes", lambda _home: ())
     monkeypatch.setenv("HOME", str(base / "home"))
     monkeypatch.setenv("VX_TMPDIR", str(base / "tmp"))
     make_tree(base / "ws", _TREE)

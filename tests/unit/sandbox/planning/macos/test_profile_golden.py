@@ -15,6 +15,7 @@ import vxconf
 from sandbox.base.host_facts import HostFacts
 from sandbox.contract.config import ResolvedSandboxConfig
 from sandbox.contract.errors import RequestRefused
+from sandbox.machine import ask_facts
 from sandbox.planning.macos.pattern_regex import BELOW, aliases, literal
 from sandbox.planning.macos.plan_of_request import plan
 from sandbox.planning.macos.profile_text import text
@@ -105,6 +106,7 @@ def test_every_task_of_a_fixture_workspace_has_the_profile_expected(
     monkeypatch.setenv("VX_TMPDIR", str(base / "tmp"))
     # which of the system's secrets could be read is this machine's
     monkeypatch.setattr(credential_stores, "system", lambda _files: ())
+    monkeypatch.setattr(ask_facts, "other_homes", lambda _home: ())
     root = copy_workspace(name, base / "ws")
     workspace = vxconf.load(str(root))
     told = []
