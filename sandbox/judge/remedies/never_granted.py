@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.judge import path_as_entry
-from sandbox.request.protected_names import folded, named_below
+from sandbox.request.protected_names import folded, is_policy, named_below
 from sandbox.request.walls import DATA
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ class NeverGranted(NamedTuple):
     remedy: str
 
 
-_POLICY = frozenset({"vx.toml", "vx.json"})
-_WORKSPACE_POLICY = (".vx", "workspace.toml")
 _SECRETS = ".env"
 _GIT = ".git"
 #: Directories whose programs are started by name, outside of every sandbox too.
@@ -74,7 +72,7 @@ def _by_place(path: str, kind: Denial, boundary: Boundary) -> NeverGranted | Non
 def _by_name(path: str, kind: Denial, boundary: Boundary) -> NeverGranted | None:
     by_hand = _line(path, kind, boundary)
     parts = _parts(path, boundary)
-    if parts and (parts[-1] in _POLICY or tuple(parts[-2:]) == _WORKSPACE_POLICY):
+    if is_policy(path):
         return NeverGranted("says what tasks may do", f"have the command leave it alone, or {by_hand}")
     if any(part.startswith(_SECRETS) for part in parts):
         remedy = f"pass single variables by exec.env.passThrough, or, for all of them, {by_hand}"
