@@ -189,7 +189,12 @@ def told(data):
         ),
     ),
     "the server's name in a TLS greeting": (
-        Way("by hand", (), "greeting(hello)", _HELLO + "from sandbox.proxy.protocol.tls_hello import read as greeting"),
+        Way(
+            "by hand",
+            (),
+            "GreetingReader().read(hello)",
+            _HELLO + "from sandbox.proxy.protocol.tls_hello import GreetingReader",
+        ),
         Way("OpenSSL", (), "name()", _OPENSSL),
     ),
     "every directory above a path": (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
+import ssl
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +14,7 @@ from tests.redteam.conftest import PYTHON
 from tests.redteam.connecting import HELP
 from tests.support.hosts import run_knowing
 from tests.support.served_proxy import Server
+from tests.support.sites import certify
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,6 +102,63 @@ print(json.dumps(told))
     assert {key: answer for key, answer in answers.items() if answer != "ConnectionResetError"} == {}, told
     assert said == []
     assert f"hidden.test:{server.port}" in told.targets, told
+    assert (told.command_exit_code, told.exit_code, told.trace) == (0, 1, "complete"), told
+
+
+#: What some server passes over before a greeting: OpenSSL, GnuTLS, Go, nginx with `proxy_protocol`; and old ones.
+_SKIPPED = {
+    "a change of nothing": "1403030000",
+    "a handshake of nothing": "1603010000",
+    "many of nothing": "1603010000" * 30,
+    "a change of ciphers": "140303000101",
+    "a warning": "1503010002015a",
+    "a warning in parts": "150301000101" + "15030100015a",
+    "data of nothing": "1703030000",
+    "a heartbeat": "1803030003010000",
+    "an unknown kind": "500301000161",
+    "a request to greet": "160301000400000000",
+    "a greeting of SSL 2": "80120103030003000000060000" + "3c" + "00" * 6,
+    "a line end": "0d0a",
+    "a PROXY line": b"PROXY TCP4 192.0.2.1 192.0.2.2 5 443\r\n".hex(),
+    "a binary PROXY header": b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0".hex(),
+}
+
+
+def test_nothing_that_a_server_passes_over_hides_the_name_it_goes_by(base: Path, tmp_path: Path) -> None:
+    """The server is OpenSSL's. Where the wall is not, since the address is listed, the same bytes reach it."""
+    told_name: list[str | None] = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certify("web.test", tmp_path)[1])
+    context.sni_callback = lambda _socket, name, _context: told_name.append(name)
+
+    def greets(client: socket.socket) -> None:
+        heard, said = ssl.MemoryBIO(), ssl.MemoryBIO()
+        greeted = context.wrap_bio(heard, said, server_side=True)
+        while data := client.recv(1 << 16):
+            heard.write(data)
+            with contextlib.suppress(ssl.SSLWantReadError):
+                greeted.do_handshake()
+            client.sendall(said.read())
+
+    with Server(greets) as server:
+        program = f"""{_GREET}
+skipped = {{label: bytes.fromhex(text) for label, text in json.loads({json.dumps(json.dumps(_SKIPPED))}).items()}}
+told = {{}}
+for way in (through_proxy, through_socks, past_both):
+    for label, before in skipped.items():
+        for pieces in ([before + greeting("hidden.test")], [before, greeting("hidden.test")]):
+            told[way.__name__, label, len(pieces)] = heard(way("web.test", {server.port}), *pieces)
+print(sorted(key for key, answer in told.items() if not answer.endswith("Error")), len(told), flush=True)
+for label in ("a change of nothing", "a handshake of nothing"):
+    s = through_socks("127.0.0.1", {server.port})
+    s.sendall(skipped[label] + greeting("hidden.test"))
+    print(s.recv(1)[0])
+"""
+        told = _run(base, program, f"web.test:{server.port}", f"127.0.0.1:{server.port}")
+    # 22: the server answers with its own greeting
+    assert told.stdout.split() == ["[]", str(6 * len(_SKIPPED)), "22", "22"], told
+    assert told_name == ["hidden.test"] * 2
+    assert told.targets == [f"web.test:{server.port}"], told
     assert (told.command_exit_code, told.exit_code, told.trace) == (0, 1, "complete"), told
 
 

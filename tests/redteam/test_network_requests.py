@@ -99,6 +99,13 @@ INSIDE = {
     "nat.inside.test": "64:ff9b::7f00:1",
     "tunnel.inside.test": "2002:7f00:1::",
     "many.inside.test": "224.0.0.1",
+    "amazon.inside.test": "fd00:ec2::23",
+    "google.inside.test": "fd20:ce::254",
+    "azure.inside.test": "168.63.129.16",
+    "oracle.inside.test": "192.0.0.192",
+    "alibaba.inside.test": "100.100.100.200",
+    "local.nat.inside.test": "64:ff9b:1::a9fe:a9fe",
+    "site.inside.test": "fec0:0:0:ffff::1",
 }
 
 

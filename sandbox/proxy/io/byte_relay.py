@@ -7,19 +7,21 @@ import errno
 from typing import TYPE_CHECKING
 
 from sandbox.proxy.policy.policy import HostRefused
-from sandbox.proxy.protocol import tls_hello
+from sandbox.proxy.protocol.tls_front import TlsFront
+from sandbox.proxy.protocol.tls_hello import MalformedHello
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.proxy.io.connection import Connection
 
+    # called with a name, or with `None` and why it cannot be told; raises where the task may not reach it
+    Named = Callable[[str | None, str], object]
+
 #: The bytes moved at once. One buffer serves every relay, since it is empty whenever one of them waits.
 CHUNK = 1 << 18
-# the bytes of a greeting read at once, and the most reads
-_GREETING, _READS = 1 << 14, 4096
-# early data (RFC 8446, 4.2.10) that a client sends before its server asks it to greet again; servers take much less
-_EARLY = 1 << 20
+# the bytes of a greeting read at once
+_GREETING = 1 << 14
 # chunks moved in one go, before other connections have their turn
 _FAIR = 8
 
@@ -35,7 +37,7 @@ class ByteRelay:
         client: Connection,
         server: Connection,
         early: bytes = b"",
-        named: Callable[[str | None], object] | None = None,
+        named: Named | None = None,
     ) -> None:
         """Move bytes until both directions have ended; where one breaks, both ends are reset.
 
@@ -43,66 +45,47 @@ class ByteRelay:
             client: the connection that was accepted.
             server: the connection that was opened for it.
             early: bytes read of the client already.
-            named: called with the name by which the client greets its server over TLS, empty for none, `None` where
-                it cannot be told; nothing is sent before, and nothing at all when it raises.
+            named: judges the names by which the client greets its server over TLS; no greeting is sent before, nor when
+                it raises.
         """
+        front = None if named is None else TlsFront()
         try:
             async with asyncio.TaskGroup() as directions:
-                directions.create_task(self._one_way(server, client))
-                if named is not None:
-                    early = await self._greetings(client, server, early, named)
-                if early:
+                directions.create_task(self._one_way(server, client, front))
+                if front is not None and named is not None:
+                    await self._first_words(client, server, early, front, named)
+                elif early:
                     await server.send(early)
                 await self._one_way(client, server)
         except* (OSError, HostRefused):
             client.close(reset=True)
             server.close(reset=True)
 
-    async def _greetings(
-        self, client: Connection, server: Connection, data: bytes, named: Callable[[str | None], object]
-    ) -> bytes:
-        """Judge each name that a client greets its server by, and pass the greetings on; the bytes read beyond them."""
-        try:
-            found, data = await self._first(client, data)
-            if found is None or found.name:
-                named(found and found.name)
-            if found is None or not found.size:
-                return data
-            await server.send(data[: found.size])
-            name, data = await self._second(client, server, data[found.size :], early=found.early)
-        except tls_hello.MalformedHello:
-            named(None)
-            raise OSError(errno.EPROTO, "what the server is called cannot be told") from None
-        if name:
-            named(name)
-        return data
+    async def _first_words(
+        self, client: Connection, server: Connection, data: bytes, front: TlsFront, named: Named
+    ) -> None:
+        """Pass on what a client says first, each greeting once its name is judged, until nothing is left to judge."""
+        while True:
+            try:
+                passed, names = front.client(data)
+            except MalformedHello as error:
+                named(None, str(error))
+                raise OSError(errno.EPROTO, "what the server is called cannot be told") from None
+            for name in names:
+                named(name, "")
+            if passed:
+                await server.send(passed)
+            if front.over:
+                return
+            data = await client.recv(_GREETING)
+            if not data:
+                rest = front.end()
+                if rest is None:
+                    raise OSError(errno.EPROTO, "half a greeting")
+                await server.send(rest)
+                return
 
-    async def _first(self, client: Connection, data: bytes) -> tuple[tls_hello.Greeting | None, bytes]:
-        for _ in range(_READS):
-            if (found := tls_hello.read(data)) is not None:
-                return found, data
-            more = await client.recv(_GREETING)
-            if not more:
-                return tls_hello.Greeting(""), data
-            data += more
-        return None, data
-
-    async def _second(self, client: Connection, server: Connection, data: bytes, *, early: bool) -> tuple[str, bytes]:
-        passed = 0
-        while passed < _EARLY:
-            size, name = tls_hello.again(data, early=early)
-            if size:
-                await server.send(data[:size])
-                data, passed = data[size:], passed + size
-            if name is not None:
-                return name, data
-            more = await client.recv(_GREETING)
-            if not more:
-                break
-            data += more
-        return "", data
-
-    async def _one_way(self, source: Connection, target: Connection) -> None:
+    async def _one_way(self, source: Connection, target: Connection, front: TlsFront | None = None) -> None:
         view = self._buffer
         while True:
             for _ in range(_FAIR):
@@ -110,5 +93,7 @@ class ByteRelay:
                 if not size:
                     target.end()
                     return
+                if front is not None and not front.over:
+                    front.server(bytes(view[:size]))
                 await target.pass_on(view[:size])
             await asyncio.sleep(0)

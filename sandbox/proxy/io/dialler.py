@@ -15,7 +15,7 @@ from sandbox.proxy.io import interfaces
 from sandbox.proxy.io.connection import NONBLOCKING, Connection
 from sandbox.proxy.policy import address_guard
 from sandbox.proxy.policy.host_rules import REMEMBERED
-from sandbox.proxy.policy.policy import DENIED, HostRefused
+from sandbox.proxy.policy.policy import DENIED, UNTOLD, HostRefused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,7 @@ class Opened(NamedTuple):
 
     connection: Connection
     proxy: HostProxy | None = None
-    named: Callable[[str | None], object] | None = None
+    named: Callable[[str | None, str], object] | None = None
 
 
 def host_addresses(host: str, port: int) -> list[Address]:
@@ -189,7 +189,7 @@ class Dialler:
         if "_threads" in vars(self):
             self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _named(self, host: str, port: int, name: str | None) -> None:
+    def _named(self, host: str, port: int, name: str | None, why: str) -> None:
         """Judge the name by which a client greets the server that it reached as `host`.
 
         Many names share a server, and the server goes by the one in the greeting.
@@ -198,7 +198,7 @@ class Dialler:
             HostRefused: the task may not reach that name there, or the name cannot be told.
         """
         if name is None:
-            raise self.refuse(host_patterns.spelled(host, port), "what its server is called over TLS cannot be told")
+            raise self.refuse(host_patterns.spelled(host, port), f"{UNTOLD}: {why}")
         if (named := self._form(name, port)) == host:
             return
         if reason := self._rules.refusal(named, port):

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 #: Reasons for a refusal, as reports tell them; only the first is cured by an entry of `allow.network`.
 NOT_ALLOWED = "not on the allow list"
 DENIED = "on the deny list"
+#: Why a greeting over TLS is refused; what is wrong with it follows. A host that is listed by its address is greeted in
+#: any way.
+UNTOLD = "the name in its greeting over TLS cannot be told"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

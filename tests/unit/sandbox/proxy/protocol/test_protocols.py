@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address
+
 import dns.message
 import dns.rcode
 import pytest
@@ -97,6 +99,28 @@ def test_lists_are_judged_deny_first_by_host_and_port() -> None:
     ]
 
 
+#: Where Amazon, Google, Azure, Oracle, Alibaba, Tencent, Scaleway, Linode and OpenStack answer their machines.
+METADATA = (
+    "169.254.169.254",
+    "169.254.170.2",
+    "169.254.170.23",
+    "168.63.129.16",
+    "192.0.0.192",
+    "100.100.100.200",
+    "169.254.0.23",
+    "169.254.42.42",
+    "fd00:ec2::254",
+    "fd00:ec2::23",
+    "fd20:ce::254",
+    "fd20:ce::23",
+    "fd00:c1::a9fe:a9fe",
+    "fd00:42::42",
+    "fd00:a9fe:a9fe::1",
+    "fd00:100::100:200",
+    "fe80::a9fe:a9fe",
+)
+
+
 def test_nothing_listed_allows_nothing() -> None:
     assert HostRules(Policy()).refusal("localhost", 80) == NOT_ALLOWED
     assert HostRules(Policy(allow=("a.test",), deny=("*",))).refusal("a.test", 80) == DENIED
@@ -124,10 +148,34 @@ def test_nothing_listed_allows_nothing() -> None:
         ("2002:a9fe:a9fe::1", "a cloud's metadata address inside another"),
         ("2001:0:7f00:1::", "a loopback address inside another"),
         ("fd00::5efe:7f00:1", "a loopback address inside another"),
+        ("64:ff9b::808:808", ""),
+        ("64:ff9b:1::808:808", ""),
+        ("64:ff9b:1:808:8:800::", ""),
+        ("64:ff9b:1:7f00:0:100::", "a loopback address inside another"),
+        ("64:ff9b:1:a9:fe:a9fe::", "a cloud's metadata address inside another"),
+        ("2001:db8:64::a9fe:a9fe", "a cloud's metadata address inside another"),
+        ("2001:db8:a83f:8110::", "a cloud's metadata address inside another"),
+        ("2001:db8:64:a9:fe:a9fe::", "a cloud's metadata address inside another"),
+        ("2001:db8:64:7f:0:100::", ""),
+        ("::ffff:0:127.0.0.1", "a loopback address inside another"),
+        ("2002:a83f:8110::", "a cloud's metadata address inside another"),
+        ("fec0:0:0:ffff::1", "a site-local address"),
+        ("feff::1", "a site-local address"),
     ],
 )
 def test_the_guard_says_what_an_address_is(address: str, kind: str) -> None:
     assert address_guard.kind(address, frozenset({"192.0.2.7", "2001:db8::7"})) == kind
+
+
+@pytest.mark.parametrize("address", METADATA)
+def test_a_clouds_metadata_address_is_known_in_whatever_it_is_wrapped(address: str) -> None:
+    assert address_guard.kind(address, frozenset()) == "a cloud's metadata address"
+    if ":" in address:
+        return
+    number = int(IPv4Address(address))
+    prefixes = ("::ffff:", "::", "64:ff9b::", "64:ff9b:1::", "::ffff:0:", "2001:db8::5efe:")
+    for around in (f"2002:{number >> 16:x}:{number & 65535:x}::1", *(prefix + address for prefix in prefixes)):
+        assert address_guard.kind(around, frozenset()) != "", around
 
 
 def test_stand_ins_are_one_a_name_and_there_is_an_end_to_them() -> None:
