@@ -5,11 +5,13 @@ What cannot be read is refused, and the run does not pass. What the kernel itsel
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sandbox import Session
+from tests.conftest import make_tree
 from tests.redteam.conftest import Box, shown, violated
 from tests.support.observers import ANSWERING
 from tests.support.walls_away import take_away
@@ -31,17 +33,17 @@ recorder.Recorder.notified = lambda self, seen: (0, '') if notified(self, seen).
 _PROC = "from sandbox.linux.caller.links_as_caller import TaskTree; TaskTree._of_proc = lambda *_: None"
 
 #: Ways to the project's directory whose `..` stands behind a link, and links that lead there by themselves.
-_WAYS = {
-    "net": "/proc/net/../cwd",
-    "own net": "/proc/self/net/../cwd",
-    "thread-self": "/proc/thread-self/../../cwd",
-    "thread-self twice": "/proc/thread-self/../../../thread-self/cwd",
-    "self": "/proc/self/../self/task/../cwd",
-    "root": "/proc/self/root/proc/net/../cwd",
-    "dev": "/dev/fd/../cwd",
-    "a link": "lib/way/../cwd",
-    "links": "lib/ways/../cwd",
-}
+_WAYS = (
+    "/proc/net/../cwd",
+    "/proc/self/net/../cwd",
+    "/proc/thread-self/../../cwd",
+    "/proc/thread-self/../../../thread-self/cwd",
+    "/proc/self/../self/task/../cwd",
+    "/proc/self/root/proc/net/../cwd",
+    "/dev/fd/../cwd",
+    "lib/way/../cwd",
+    "lib/ways/../cwd",
+)
 
 
 @pytest.fixture
@@ -71,21 +73,25 @@ def named(result: RunResult) -> set[str]:
     return {str(violation.path).rpartition("/")[2] for violation in result.violations}
 
 
-@pytest.mark.parametrize("way", _WAYS)
-def test_what_stands_behind_a_link_of_proc_is_found(deep: Box, way: str) -> None:
-    spelled = _WAYS[way]
-    told, result = attack(deep, "spelled", f"{spelled}/secret.txt@r", f"{spelled}/{_DEEP}/.vscode@d")
-    assert told[f"{spelled}/secret.txt@r"] == "ENOENT", shown(result)
-    assert violated(result, deep.project) == {("read", "secret.txt"), ("write", f"{_DEEP}/.vscode")}, shown(result)
+def test_what_stands_behind_a_link_of_proc_is_found(deep: Box) -> None:
+    reads = {f"{way}/{number}.txt@r": f"{number}.txt" for number, way in enumerate(_WAYS)}
+    writes = {f"{way}/{_DEEP}/{number}/.vscode@d": f"{_DEEP}/{number}/.vscode" for number, way in enumerate(_WAYS)}
+    make_tree(deep.project, dict.fromkeys(reads.values(), "hidden\n"))
+    for place in writes.values():
+        (deep.project / place).parent.mkdir()
+    told, result = attack(deep, "spelled", *reads, *writes)
+    assert {told[way] for way in reads} == {"ENOENT"}, shown(result)
+    expected = {("read", place) for place in reads.values()} | {("write", place) for place in writes.values()}
+    assert violated(result, deep.project) == expected, shown(result)
     assert result.trace == "complete", shown(result)
     if deep.observer != "strace":  # which looks after the call
-        assert told[f"{spelled}/{_DEEP}/.vscode@d"] == "EROFS", shown(result)
+        assert {told[way] for way in writes} == {"EROFS"}, shown(result)
 
 
 @pytest.mark.parametrize("each_box", ANSWERING, indirect=True)
 @pytest.mark.parametrize("weakened", [(_PROC,)], indirect=True, ids=["no links"])
 def test_an_observer_that_does_not_read_the_links_of_proc_lets_a_name_pass(weakened: Box) -> None:
-    path = f"{_WAYS['net']}/{_DEEP}/.vscode@d"
+    path = f"{_WAYS[0]}/{_DEEP}/.vscode@d"
     told, _ = attack(weakened, "spelled", path)
     assert told == {path: "done"}
 
@@ -106,22 +112,40 @@ def test_no_task_has_memory_that_no_observer_reads(deep: Box) -> None:
     assert (result.exit_code, result.trace) == (0, "complete"), shown(result)
 
 
-_UNREADABLE = {"secret": f"{_DEEP}/.vscode@d", "shortened": "x@d", "cut": "x@r"}
+_UNREADABLE = (
+    ("secret", f"{_DEEP}/.vscode@d"),
+    ("secret", "x@b"),
+    ("shortened", "x@d"),
+    ("cut", "x@r"),
+    ("kernels", "x@d"),
+)
 
 
 @pytest.mark.parametrize("each_box", ANSWERING, indirect=True)
 @pytest.mark.parametrize("weakened", [(_SECRETS,)], indirect=True, ids=["secret memory"])
-@pytest.mark.parametrize("memory", _UNREADABLE)
-def test_a_path_that_cannot_be_read_is_refused_and_the_run_does_not_pass(weakened: Box, memory: str) -> None:
-    asked = _UNREADABLE[memory]
-    told, result = attack(weakened, memory, asked)
-    if "impossible" in told:
-        pytest.skip("this kernel has no such memory")
-    assert told == {asked: "EFAULT"}, shown(result)
-    if weakened.observer == "notify" or asked[-1] != "r":  # the mask hears of reads without a path
-        assert (result.exit_code, result.trace) == (1, "partial"), shown(result)
-        assert "could not be read, and was refused" in result.trace_reason
+def test_a_path_that_cannot_be_read_is_refused_and_the_run_does_not_pass(weakened: Box) -> None:
+    for memory, asked in _UNREADABLE:
+        told, result = attack(weakened, memory, asked)
+        if "impossible" in told:
+            continue  # this kernel has no such memory
+        assert told == {asked: "EFAULT"}, (memory, shown(result))
+        if weakened.observer == "notify" or not asked.endswith("@r"):  # the mask hears of reads without a path
+            assert (result.exit_code, result.trace) == (1, "partial"), (memory, shown(result))
+            assert "could not be read, and was refused" in result.trace_reason, memory
     assert list((weakened.project / _DEEP).iterdir()) == []
+
+
+@pytest.mark.parametrize("each_box", ANSWERING, indirect=True)
+def test_a_program_that_nobody_may_read_does_nothing_unseen(deep: Box) -> None:
+    """The kernel closes the memory of its process to all but root."""
+    program = deep.program("unread", "spelled", f"{_DEEP}/.vscode@d")
+    own = f"cp {program.split()[0]} out/own; chmod 111 out/own; out/own {program.partition(' ')[2]}; true"
+    result = deep.run(own)
+    if os.geteuid():
+        assert (result.exit_code, result.trace) == (1, "partial"), shown(result)
+    else:
+        assert ("write", f"{_DEEP}/.vscode") in violated(result, deep.project), shown(result)
+    assert list((deep.project / _DEEP).iterdir()) == []
 
 
 @pytest.mark.parametrize("each_box", ANSWERING, indirect=True)

@@ -132,11 +132,12 @@ class TaskTree:
             if self.masked:
                 text = os.readlink(place)
                 return text if self._shows(place) else None
-            return os.readlink(place[1:], dir_fd=self._place(caller, ""))
-        except (OSError, ValueError) as error:
-            if isinstance(error, OSError) and error.errno not in _NO_LINK:
-                raise Unread(f"{place}: {error.strerror}") from error
-            return None
+            root = self._places.get("", -1)
+            return os.readlink(place[1:], dir_fd=root if root >= 0 else self._place(caller, ""))
+        except OSError as error:
+            if error.errno in _NO_LINK:
+                return None
+            raise Unread(f"{place}: {error.strerror}") from error
 
     def _of_dev(self, caller: int, name: str) -> str | None:
         try:

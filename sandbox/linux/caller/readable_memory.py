@@ -49,9 +49,9 @@ class CallerMemory:
             Unread: what is there cannot be read.
         """
         found = self._read(address, limit)
-        text, end, _ = found.partition(b"\0")
-        if end:
-            return text
+        end = found.find(b"\0")
+        if end >= 0:
+            return found[:end]
         if len(found) == limit:
             raise CallFails(errno.ENAMETOOLONG)
         raise self._lack(address + len(found))

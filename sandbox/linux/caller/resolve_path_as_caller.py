@@ -51,7 +51,7 @@ def walk(link: Callable[[str], str | None], path: str, *, base: str = "/", follo
                 entered = False
             here = here if here == root else os.path.dirname(here)
             continue
-        place = os.path.join(here, part)
+        place = f"{here}/{part}" if here != "/" else f"/{part}"
         # a slash or a dot behind the last name has a link there followed (path_resolution(7))
         text = link(place) if todo or follows else None
         if text is None:

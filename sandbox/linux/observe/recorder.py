@@ -174,7 +174,9 @@ class Recorder:
                 self._add(thread, name, named.intent, named.asked, target, follows=follows, creates=named.creates)
                 return
         # the kernel also looks up names that no argument holds: a script's interpreter, those of unlisted calls
-        intent = Intent.EXEC if name in ("execve", "execveat") else Intent.PROBE
+        # or, for an open, what the caller wrote over its path meanwhile
+        opens = Intent.OPEN if name in observed_syscalls.OPENS else Intent.PROBE
+        intent = Intent.EXEC if name in ("execve", "execveat") else opens
         self._add(thread, name, intent, hidden, hidden, follows=True)
 
     def closed_listing(self, thread: int, directory: str) -> None:

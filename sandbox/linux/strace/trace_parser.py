@@ -70,6 +70,7 @@ WATCHED = (
     *CONNECTS,
     "socket",
     "fchdir",
+    "unshare",
     "clone",
     "clone3",
     "fork",
@@ -230,6 +231,8 @@ class TraceParser:
             found.extend(self._calls.succeeded(pid, process, name, body, result))
         elif name in _MOVES:
             self._calls.moved(pid, process, name, body)
+        elif name == "unshare":
+            process.unshared(body)
         elif name == "socket":
             self._calls.datagrams.made(body, result.noted)
 

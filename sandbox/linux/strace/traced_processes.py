@@ -42,6 +42,13 @@ class TracedProcess:
             del self.files[next(iter(self.files))]
         self.files[number] = path
 
+    def unshared(self, flags: bytes) -> None:
+        """Have a working directory or descriptors of its own from now on (unshare(2))."""
+        if b"CLONE_FS" in flags:
+            self.directory = WorkingDirectory(self.directory.path)
+        if b"CLONE_FILES" in flags:
+            self.files = dict(self.files)
+
 
 class TracedProcesses:
     """The processes of one trace.

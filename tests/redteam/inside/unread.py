@@ -1,7 +1,7 @@
 """Makes directories and opens files by paths that are hard to read from outside, and tells what each call came to.
 
 Arguments after the first: the way, which is `spelled`, the name of a function here or a kind of thread, and the paths.
-Of those each ends in the kind of call: `@r` reads, `@d` makes the directory.
+Of those each ends in the kind of call: `@r` reads, `@d` makes the directory, `@b` makes a socket.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import json
 import mmap
 import os
 import platform
+import socket
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -65,6 +67,14 @@ def cut() -> int:
     return address + PAGE - 4
 
 
+def kernels() -> int:
+    """A page of the kernel's own in every process."""
+    for line in Path("/proc/self/maps").read_text(encoding="ascii").splitlines():
+        if line.endswith("[vvar]"):
+            return int(line.split("-")[0], 16)
+    raise OSError(errno.ENOSYS, "vvar")
+
+
 def unmapped() -> int:
     """An address where nothing is."""
     return 4096
@@ -88,6 +98,9 @@ def call(kind: str, address: int, directory: int = AT_FDCWD) -> str:
     where = ctypes.c_void_p(address)
     if kind == "d":
         answer = libc.syscall(MKDIRAT, directory, where, 0o755)
+    elif kind == "b":
+        with socket.socket(socket.AF_UNIX) as sock:
+            answer = libc.bind(sock.fileno(), where, 110)
     else:
         answer = libc.syscall(OPENAT, directory, where, os.O_RDONLY | os.O_CLOEXEC)
     return "done" if answer >= 0 else errno.errorcode[ctypes.get_errno()]
@@ -153,7 +166,7 @@ def own_descriptors(told: dict[str, str], paths: list[str]) -> None:
 
 told: dict[str, str] = {}
 way, rest = sys.argv[2], sys.argv[3:]
-MEMORY = {one.__name__: one for one in (secret, shortened, cut, unmapped, null, endless)}
+MEMORY = {one.__name__: one for one in (secret, shortened, cut, kernels, unmapped, null, endless)}
 try:
     if way == "spelled":
         for one in rest:

@@ -606,5 +606,15 @@ def test_what_a_link_of_dev_leads_to_is_asked_for_each_process() -> None:
     assert len(said(f"10 {line}", '10 chdir("/ws/q") = 0', f"10 {line}", root=10)) == 2
 
 
+def test_a_thread_that_leaves_the_shared_working_directory_takes_nobody_with_it() -> None:
+    thread = "1 clone(child_stack=NULL, flags=CLONE_FS|CLONE_FILES|CLONE_VM|CLONE_THREAD) = 2"
+    moved = '2 chdir("/elsewhere") = 0'
+    own, shared = f'1 open("a", O_RDONLY) {MISSING}', f'2 open("a", O_RDONLY) {MISSING}'
+    told = said(thread, "2 unshare(CLONE_FS) = 0", moved, own, shared, root=1)
+    assert [path for _, path, _ in told] == ["/ws/p/a", "/elsewhere/a"]
+    told = said(thread, "2 unshare(CLONE_FILES) = 0", moved, own, root=1)
+    assert [path for _, path, _ in told] == ["/elsewhere/a"]
+
+
 def test_a_descriptor_that_is_not_open_leads_nowhere_and_leaves_no_hole() -> None:
     assert said('10 openat(99, "a", O_RDONLY) = -1 EBADF (Bad file descriptor)', noted=True) == []
