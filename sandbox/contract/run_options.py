@@ -68,7 +68,7 @@ class Running(Protocol):
         """End the run, from any thread, now or as soon as it starts."""
 
     def signal(self, number: int) -> None:
-        """Send a signal to the command, from any thread; to nobody while none runs."""
+        """Send a signal to the command, from any thread; before it starts, one that ends processes ends the run."""
 
     def __call__(self) -> RunResult:
         """Run to the end; a refusal is a result."""
@@ -92,8 +92,12 @@ class Runner(Protocol):
     def declared(self) -> tuple[ResolvedSandboxConfig, ...]:
         """The tasks whose lists `network = true` reaches."""
 
-    def enter(self, attempt: Signalled) -> None:
-        """Have the session's signals reach an attempt from now on."""
+    def enter(self, run: Signalled) -> None:
+        """Have the session's signals reach a run from now on.
 
-    def leave(self, attempt: Signalled) -> None:
-        """Have the session's signals no longer reach an attempt, which has ended."""
+        Raises:
+            SandboxError: the session was interrupted, and nothing begins any more.
+        """
+
+    def leave(self, run: Signalled) -> None:
+        """Have the session's signals no longer reach a run, which has ended."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sandbox.macos import pty as leading
 from sandbox.macos.command_timeout import MacCommandTimeout
 from sandbox.macos.system_tools import NESTED_WORDS
+from sandbox.run.ending_signals import ends
 from sandbox.terminal import terminal_relay
 from sandbox.terminal.output_stream import OutputStream
 
@@ -110,13 +111,13 @@ class MacAttempt:
         self._reaped = False
 
     def signal(self, number: int) -> None:
-        """Send a signal to the command's group, from any thread; nothing starts after `SIGKILL`.
+        """Send a signal to the command's group, from any thread; nothing starts after `SIGKILL`, or another that ends.
 
         A signal that a key sends goes to the foreground group of the command's terminal. A signal that ends goes there
         as well.
         """
         with self._lock:
-            self._stopped = self._stopped or number == signal.SIGKILL
+            self._stopped = self._stopped or number == signal.SIGKILL or (self._process is None and ends(number))
             if self._process is None or self._reaped:
                 return
             if self._terminal is not None and number == signal.SIGWINCH:

@@ -100,7 +100,7 @@ class MacRun(CommandRun):
             stderr=stderr,
             timeout=options.get("timeout"),
             grace=GRACE,
-            on_start=options.get("on_start"),
+            on_start=self._started,
             pty=self._request.config.pty,
             caller=options.get("terminal"),
         )

@@ -15,6 +15,7 @@ from sandbox.contract.errors import NotStarted, SandboxError, reason_of, remedy
 from sandbox.contract.run_options import executable
 from sandbox.proxy.policy import policy_from_config
 from sandbox.run import pass_or_fail
+from sandbox.run.ending_signals import ends
 from sandbox.scratch import task_tmpdir
 from sandbox.terminal.output_stream import OutputStream
 
@@ -45,6 +46,7 @@ class CommandRun(abc.ABC):
         self._attempt: Signalled | None = None
         self._violations: list[Violation] = []
         self._stopped = False
+        self._begun = False
         # The lock is reentrant: a signal handler may come while the thread of the run holds it.
         self._lock = threading.RLock()
 
@@ -56,21 +58,32 @@ class CommandRun(abc.ABC):
                 self._attempt.signal(signal.SIGKILL)
 
     def signal(self, number: int) -> None:
-        """Send a signal to the command, from any thread; to nobody while none runs."""
+        """Send a signal to the command, from any thread; before it starts, one that ends processes ends the run."""
         with self._lock:
+            self._stopped = self._stopped or (not self._begun and ends(number))
             if self._attempt is not None:
                 self._attempt.signal(number)
 
     def __call__(self) -> RunResult:
         """Run to the end; a refusal is a result."""
         try:
-            return self._carry_out()
+            with self._entered():
+                return self._carry_out()
         except SandboxError as error:
             return pass_or_fail.not_started(self._with_cause(error))
         except OSError as error:
             return pass_or_fail.not_started(
                 NotStarted(f"the sandbox could not be started: {reason_of(error)}", hint=remedy(error))
             )
+
+    @contextlib.contextmanager
+    def _entered(self) -> Iterator[None]:
+        """Have the session's signals reach this run, for the time of the context."""
+        self._session.enter(self)
+        try:
+            yield
+        finally:
+            self._session.leave(self)
 
     @abc.abstractmethod
     def _carry_out(self) -> RunResult:
@@ -141,16 +154,23 @@ class CommandRun(abc.ABC):
 
     @contextlib.contextmanager
     def _signalled(self, attempt: Signalled) -> Iterator[None]:
-        """Have the signals of this run and of its session reach an attempt, for the time of the context."""
+        """Have the signals to this run reach an attempt, for the time of the context."""
         with self._lock:
             self._attempt = attempt
             if self._stopped:
                 attempt.signal(signal.SIGKILL)
-        self._session.enter(attempt)
         try:
             yield
         finally:
-            self._session.leave(attempt)
+            with self._lock:
+                self._attempt = None
+
+    def _started(self, command: int) -> None:
+        """Be told of the command's start, and tell the caller."""
+        self._begun = True
+        hear = self._options.get("on_start")
+        if hear is not None:
+            hear(command)
 
     def _tell(self, violation: Violation | None) -> None:
         """Keep a violation for the result, and tell the caller of it as it happens."""

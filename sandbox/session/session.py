@@ -21,6 +21,7 @@ from sandbox.planning import linux_plan
 from sandbox.request import build, network_and_socket_refusals
 from sandbox.request.request import WorkspaceFacts
 from sandbox.request.task_outputs import Declared
+from sandbox.run.ending_signals import ends
 from sandbox.scratch import task_tmpdir
 from sandbox.session.server import Server
 from sandbox.session.server_readiness import Ready
@@ -80,7 +81,8 @@ class Session:
         self._supervisor: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
         self._left = threading.Condition(self._lock)
-        self._attempts: set[Signalled] = set()
+        self._runs: set[Signalled] = set()
+        self._interrupted = False
         self._declared: dict[ResolvedSandboxConfig, None] = {}
         self._closed = False
         self._swept = False
@@ -112,14 +114,14 @@ class Session:
         """End every run and the supervisor; a closed session runs nothing more."""
         with self._lock:
             self._closed = True
-            attempts = tuple(self._attempts)
+            runs = tuple(self._runs)
             supervisor, self._supervisor = self._supervisor, None
             channel, self._requests = self._requests, None
-        for attempt in attempts:
-            attempt.signal(signal.SIGKILL)
+        for run in runs:
+            run.signal(signal.SIGKILL)
         with self._left:
             # Each run still tells how it ended.
-            self._left.wait_for(lambda: not self._attempts, _END_SECONDS)
+            self._left.wait_for(lambda: not self._runs, _END_SECONDS)
         if channel is not None:
             channel.close()
         if supervisor is not None:
@@ -310,11 +312,19 @@ class Session:
         return NotStarted(f"{error.message}: {report.cause}", hint=report.fix)
 
     def signal(self, number: int) -> None:
-        """Send a signal to the command of every run; `SIGKILL` ends whole sandboxes."""
+        """Send a signal to the command of every run; `SIGKILL` ends whole sandboxes.
+
+        A run whose command has not started yet is ended by a signal that ends processes.
+        """
         with self._lock:
-            attempts = tuple(self._attempts)
-        for attempt in attempts:
-            attempt.signal(number)
+            runs = tuple(self._runs)
+        for run in runs:
+            run.signal(number)
+
+    def interrupt(self, number: int) -> None:
+        """Send a signal to the command of every run; after one that ends processes no further run begins."""
+        self._interrupted = self._interrupted or ends(number)
+        self.signal(number)
 
     def hand_over(self, base: Base, fds: list[int]) -> None:
         """Give a warden the control socket and the three standard streams of a run."""
@@ -363,17 +373,21 @@ class Session:
         self._supervisor, self._requests = supervisor, channel
         return channel
 
-    def enter(self, attempt: Signalled) -> None:
-        """Have the session's signals reach an attempt."""
+    def enter(self, run: Signalled) -> None:
+        """Have the session's signals reach a run."""
         with self._lock:
-            self._attempts.add(attempt)
+            # a signal handler may come between any two steps: it either finds the run, or is found here
+            self._runs.add(run)
+            if self._interrupted:
+                self._runs.discard(run)
+                raise NotStarted("the run was stopped before the command started")
             swept, self._swept = self._swept, True
         if not swept:
             # Sessions that were killed leave temporary directories behind.
             task_tmpdir.sweep(host_facts().temp_root)
 
-    def leave(self, attempt: Signalled) -> None:
-        """Have the session's signals no longer reach an attempt, which has ended."""
+    def leave(self, run: Signalled) -> None:
+        """Have the session's signals no longer reach a run, which has ended."""
         with self._lock:
-            self._attempts.discard(attempt)
+            self._runs.discard(run)
             self._left.notify_all()

@@ -120,11 +120,11 @@ class Sessionless:
     def __init__(self) -> None:
         self.entered: list[Signalled] = []
 
-    def enter(self, attempt: Signalled) -> None:
-        self.entered.append(attempt)
+    def enter(self, run: Signalled) -> None:
+        self.entered.append(run)
 
-    def leave(self, attempt: Signalled) -> None:
-        self.entered.remove(attempt)
+    def leave(self, run: Signalled) -> None:
+        self.entered.remove(run)
 
 
 def mac_request(project: Path, temp: Path, *, workspace: Path | None = None, **fields: Any) -> Request:

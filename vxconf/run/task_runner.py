@@ -107,7 +107,7 @@ class TaskRunner:
     def signal(self, number: int) -> None:
         """Send a signal to every running command, and start no further one."""
         self._stopped_by = self._stopped_by or number
-        self._session.signal(number)
+        self._session.interrupt(number)
         with self._lock:
             for pid in self._plain:
                 with contextlib.suppress(ProcessLookupError, PermissionError):

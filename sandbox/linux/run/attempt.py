@@ -16,6 +16,7 @@ from sandbox.linux.inside import pty
 from sandbox.linux.run import awaited_input
 from sandbox.linux.run.standard_streams import StandardStreams, empty
 from sandbox.linux.warden_messages import Decoder, Failed, Finished, SeenAccesses, Signal, Spec, Started, encode
+from sandbox.run.ending_signals import ends
 from sandbox.terminal import terminal_relay
 
 if TYPE_CHECKING:
@@ -92,9 +93,12 @@ class Attempt:
         self._relayed: StandardStreams | None = None
 
     def signal(self, number: int) -> None:
-        """Send a signal to the command's group, from any thread; `SIGKILL` ends the whole sandbox."""
+        """Send a signal to the command's group, from any thread; `SIGKILL` ends the whole sandbox.
+
+        One that ends processes ends the attempt where it comes before there is a warden to tell.
+        """
         with self._lock:
-            self._stopped = self._stopped or number == signal.SIGKILL
+            self._stopped = self._stopped or number == signal.SIGKILL or (self._control is None and ends(number))
             if self._terminal is not None and self._terminal.signal(number):
                 return
             if self._control is not None:
@@ -125,13 +129,14 @@ class Attempt:
         finally:
             for fd in inside:
                 os.close(fd)
-        with self._lock:
-            self._control = ours
-            stopped = self._stopped
         try:
+            # a warden takes the first words for the spec: signals are sent from then on
+            _send(ours, self._spec)
+            with self._lock:
+                self._control = ours
+                stopped = self._stopped
             if stopped:
                 return Report(failed=Failed(reason="the run was stopped before the command started"))
-            _send(ours, self._spec)
             typed = self._caller if self._caller == self._stdin else None
             with terminal_relay.raw(typed, lend):
                 report = self._pump(ours)

@@ -201,7 +201,7 @@ class LinuxRun(CommandRun):
             stdout=stdout,
             stderr=stderr,
             on_access=take,
-            on_start=options.get("on_start"),
+            on_start=self._started,
             caller=options.get("terminal") if spec.screen is not None else None,
         )
         with self._signalled(attempt):

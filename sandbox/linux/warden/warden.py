@@ -279,7 +279,10 @@ class Warden:
     def _finish(self) -> None:
         usage = self._usage
         if self._failure is None and not self._timeout.began:
-            self._fail("process 1 of the sandbox ended before the command started")
+            stopped = self._processes.killed
+            self._fail(
+                f"{'the run was stopped' if stopped else 'process 1 of the sandbox ended'} before the command started"
+            )
         if self._failure is not None or usage is None:
             self._processes.end_first()
             # a second attempt finds the host's ports free

@@ -106,7 +106,7 @@ def _sandboxed(
     request = task.request()
     # a terminal also sends its size, and a quit that would leave it in raw mode
     also = (signal.SIGWINCH, signal.SIGQUIT) if request.config.pty else ()
-    with Session() as session, SignalForwarder(session.signal, also):
+    with Session() as session, SignalForwarder(session.interrupt, also):
         session.declare((request,))
         return session.run(
             request,
