@@ -133,9 +133,15 @@ def _look(plan: Plan, files: Files, without: Iterable[str]) -> FoundNames:
     def enters(path: str) -> bool:
         return path not in closed and (matched.leads(path) or matched.served(path))
 
+    def holds(path: str) -> bool:
+        inside = files.below(path, lambda _path: True)
+        return plan.held != () or any(
+            matched.served(paths.join(one.path, name)) for one in inside for name in one.names
+        )
+
     for head in dict.fromkeys(one.path for one in plan.operations if isinstance(one, Names)):
         found = search(head, files, git_config=executed.git_config, enters=enters)
-        names = (path for path in found.names if matched.served(path) or (plan.held and plan.leads(path)))
+        names = (path for path in found.names if matched.served(path) or (matched.leads(path) and holds(path)))
         each.append(found._replace(names=tuple(names), closed=tuple(filter(matched.served, found.closed))))
     return FoundNames(
         tuple(dict.fromkeys(path for found in each for path in found.names)),

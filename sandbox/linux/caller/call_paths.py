@@ -7,6 +7,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from sandbox.contract.intents import Intent
 from sandbox.linux.caller.links_as_caller import CallFails, Unread, unread
 from sandbox.linux.caller.readable_memory import CallerMemory
 from sandbox.linux.caller.resolve_path_as_caller import walk
@@ -15,12 +16,12 @@ from sandbox.linux.kernel import observed_syscalls, sockaddr
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sandbox.contract.intents import Intent
     from sandbox.linux.caller.links_as_caller import TaskTree
     from sandbox.linux.kernel.syscall_numbers import Architecture
 
 _PATH_MAX = 4096
 _RESOLVE_IN_ROOT = 0x10
+_RENAME_EXCHANGE = 2
 
 
 class NamedPath(NamedTuple):
@@ -34,6 +35,8 @@ class NamedPath(NamedTuple):
         intent: what the call means to do with it.
         follows: whether a link in the last place is followed.
         creates: whether the call is an open that makes a missing file.
+        vain: whether the host has no name at the first path of a rename or a link, of which this is the second. A file
+            without a name may be there (`O_TMPFILE`), or a name that only the task has.
     """
 
     asked: str
@@ -43,6 +46,7 @@ class NamedPath(NamedTuple):
     intent: Intent
     follows: bool
     creates: bool = False
+    vain: bool = False
 
 
 def read(path: str, size: int) -> bytes:
@@ -77,8 +81,6 @@ def named(
     pid: int,
     call: observed_syscalls.Call,
     registers: tuple[int, ...],
-    *,
-    every: bool = False,
 ) -> Iterator[NamedPath]:
     """Each path of a call that names one.
 
@@ -88,14 +90,14 @@ def named(
         pid: the caller, as the host numbers it.
         call: the call it stands in.
         registers: the call's arguments.
-        every: whether the second path of a rename or a link counts where the host has nothing at the first.
 
     Raises:
         Gone, Unread, CallFails: see `links_as_caller`.
     """
     texts, how = _arguments(pid, call, registers)
     flags = observed_syscalls.flags_of(call, registers, how)
-    for argument, text in zip(call.paths, texts, strict=True):
+    vain = False
+    for argument, text in (*zip(call.paths, texts, strict=True), *_exchanged(call, registers, texts)):
         rooted = how is not None and bool(how[2] & _RESOLVE_IN_ROOT)
         start = _start(pid, call, argument, registers, text, rooted=rooted)
         if start is None:
@@ -107,9 +109,16 @@ def named(
         opens = call.name in observed_syscalls.OPENS
         intent = observed_syscalls.open_intent(flags, exists=exists) if opens else argument.intent
         creates = opens and bool(flags & observed_syscalls.O_CREAT)
-        yield NamedPath(text, spelled, path, passed, intent, follows, creates)
-        if len(call.paths) > 1 and not exists and not every:
-            return  # a rename or a link of nothing changes nothing
+        yield NamedPath(text, spelled, path, passed, intent, follows, creates, vain)
+        vain = len(call.paths) > 1 and not exists
+
+
+def _exchanged(
+    call: observed_syscalls.Call, registers: tuple[int, ...], texts: list[str]
+) -> Iterator[tuple[observed_syscalls.PathArgument, str]]:
+    """The first path of an exchange (renameat2(2)) once more: what was at the second becomes it."""
+    if call.name == "renameat2" and registers[4] & _RENAME_EXCHANGE:
+        yield call.paths[0]._replace(intent=Intent.RENAME), texts[0]
 
 
 def _arguments(

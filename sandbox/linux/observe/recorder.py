@@ -109,7 +109,7 @@ class Recorder:
         try:
             for named in call_paths.named(self.tree, self.architecture, pid, call, notification.args):
                 refusal = self._notified_path(pid, call.name, named, brings=brings)
-                brings = named.intent is Intent.REMOVE and os.path.isdir(named.path)
+                brings = named.intent in {Intent.REMOVE, Intent.RENAME} and os.path.isdir(named.path)
                 answer = answer or refusal
                 going.append((named.intent, named.path))
             if self._held is not None and not answer:
@@ -129,7 +129,8 @@ class Recorder:
         protected = self._protects(call, named, brings=brings)
         held = 0 if self._held is None else self._held.answer(call, named.intent, named.path)
         refusal = errno.EROFS if protected else held
-        if refusal or not self._served(named.path):
+        # A rename or a link from nowhere makes nothing, unless it comes from where only the task can look.
+        if refusal or not (named.vain or self._served(named.path)):
             self._add(
                 pid,
                 call,
@@ -250,8 +251,7 @@ class Recorder:
         call = observed_syscalls.by_number(self.architecture, number)
         if call is None:
             return f"syscall {number}", []
-        # the first name of a rename may be staged: the host then has nothing of that name
-        return call.name, list(call_paths.named(self.tree, self.architecture, thread, call, registers, every=True))
+        return call.name, list(call_paths.named(self.tree, self.architecture, thread, call, registers))
 
     def _add(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 #: The first node of the host's; the numbers below are nodes of the plan's tree.
 FIRST = 1 << 32
@@ -188,14 +189,23 @@ class InodeTable:
             return None
         return self._keys.get((found.st_dev, found.st_ino, ""))
 
-    def pin(self, node: Inode | None) -> None:
-        """Hold a node from now on, before its name goes: no other name of it is known."""
+    @contextlib.contextmanager
+    def letting_go(self, node: Inode | None) -> Iterator[None]:
+        """Hold a node from now on, while its name goes: no other name of it is known.
+
+        Where the name stays after all, the node is still there: what is made in a directory is judged by its place.
+        """
+        place = None if node is None else node.place
         if node is not None:
-            try:
+            with contextlib.suppress(OSError):  # the file is gone already
                 self.descriptor(node)
                 node.place = None
-            except OSError:  # the file is gone already
-                return
+        try:
+            yield
+        except OSError:
+            if node is not None:
+                node.place = place
+            raise
 
     def forget(self, number: int, lookups: int) -> None:
         """Count that the kernel gives back so many lookups of a node, and drop a node without any."""

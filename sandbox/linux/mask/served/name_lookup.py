@@ -158,19 +158,28 @@ class NameLookup:
             moved: whether an existing file becomes the name, or something other than a directory is made.
             brings: whether that file is a directory.
         """
-        if not self._executed:
+        top, path = self._path(node, name) if self._executed else ("", "")
+        if not path:
             return ""
+        if self._executed.reserves(path, top):
+            return path
+        return path if moved and carries(path, brings=brings) else ""
+
+    def holds_protected(self, node: int, name: str) -> str:
+        """The path of a directory that is not renamed, since a protected name lies below it; else an empty string."""
+        path = self._path(node, name)[1] if self._executed.kept else ""
+        return path if path and self._executed.holds(path) else ""
+
+    def _path(self, node: int, name: str) -> tuple[str, str]:
+        """The mixed directory that a name lies in, however deep, and the path; empty in a directory that is gone."""
         parts = [name]
         while not (top := self.mixed(node)):
             place = self.table.get(node).place
             if place is None:  # the directory was removed, and nothing can be made in it
-                return ""
+                return "", ""
             parts.append(place.name)
             node = place.directory
-        path = "/".join((top.rstrip("/"), *reversed(parts)))
-        if self._executed.reserves(path, top):
-            return path
-        return path if moved and carries(path, brings=brings) else ""
+        return top, "/".join((top.rstrip("/"), *reversed(parts)))
 
     def new_spot(self, spot: Spot) -> Spot | None:
         """The spot where a new name is made: its own, or the staging area; `None` where nothing may be made."""

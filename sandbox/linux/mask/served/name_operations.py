@@ -161,6 +161,10 @@ def link(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest:
         return new
     if old < FIRST:
         return _refused(request, new.path)
+    place = context.node(old).place
+    if place is not None and (protected := context.names.protected_path(place.directory, place.name)):
+        # the other name would be one at which nobody looks
+        return _refused(request, protected)
     # the descriptor names the inode itself, whatever stands under its old name now
     source = magic_link(context.descriptor(context.node(old)))
     os.link(source, new.name, dst_dir_fd=new.fd, follow_symlinks=True)
@@ -174,8 +178,8 @@ def unlink(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest
         return _refused(request, spot.path)
     if spot.kind is SpotKind.WAY:
         raise error(errno.EISDIR)
-    context.names.table.pin(context.names.table.known(spot.fd, spot.name))
-    os.unlink(spot.name, dir_fd=spot.fd)
+    with context.names.table.letting_go(context.names.table.known(spot.fd, spot.name)):
+        os.unlink(spot.name, dir_fd=spot.fd)
     return b""
 
 
@@ -187,8 +191,8 @@ def rmdir(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest:
     if spot.kind is SpotKind.WAY:
         context.names.remove_way(spot)
         return b""
-    context.names.table.pin(context.names.table.known(spot.fd, spot.name))
-    os.rmdir(spot.name, dir_fd=spot.fd)
+    with context.names.table.letting_go(context.names.table.known(spot.fd, spot.name)):
+        os.rmdir(spot.name, dir_fd=spot.fd)
     return b""
 
 
@@ -216,6 +220,9 @@ def rename(context: HandlerContext, request: FuseRequest) -> bytes | SeenRequest
     if flags & _EXCHANGE and target.kind is SpotKind.NOTHING:
         raise error(errno.ENOENT)
     is_directory = stat.S_ISDIR(os.stat(source.name, dir_fd=source.fd, follow_symlinks=False).st_mode)
+    for directory, name in ((request.node, request.names[0]), (target_directory, request.names[1])):
+        if held := context.names.holds_protected(directory, name):
+            return _refused(request, held)
     if protected := _protected_end(context, request, exchange=bool(flags & _EXCHANGE), brings=is_directory):
         return _refused(request, protected)
     _whole(context, source, target, is_directory=is_directory)
@@ -249,11 +256,10 @@ def _protected_end(context: HandlerContext, request: FuseRequest, *, exchange: b
 def _move(context: HandlerContext, source: Spot, target: Spot, flags: int) -> None:
     table = context.names.table
     moved, replaced = table.known(source.fd, source.name), table.known(target.fd, target.name)
-    if replaced is not moved and not flags & _EXCHANGE:
-        table.pin(replaced)
     if moved is not None and moved.fd < 0:
         table.descriptor(moved)  # a rename changes the time by which the inode is recognized
-    kernel_calls.rename(source.fd, source.name, target.fd, target.name, flags)
+    with table.letting_go(None if replaced is moved or flags & _EXCHANGE else replaced):
+        kernel_calls.rename(source.fd, source.name, target.fd, target.name, flags)
     if moved is not None:
         moved.place = moved.place and target.place
     if replaced is not None and flags & _EXCHANGE:
