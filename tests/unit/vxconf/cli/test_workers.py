@@ -44,6 +44,12 @@ def test_several_processes_do_take_part() -> None:
     assert _run("print(len(set(map_in_processes(range(9), lambda job: os.getpid(), processes=3))))") == "3"
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_no_garbage_is_looked_for_until_the_jobs_are_done(processes: int) -> None:
+    program = f"import gc; print(map_in_processes(range(4), lambda job: gc.isenabled(), processes={processes}))"
+    assert _run(program + "\nprint(gc.isenabled(), gc.get_freeze_count())") == "[True, False, False, False]\nTrue 0"
+
+
 def test_few_jobs_are_worth_no_process() -> None:
     assert _run("print(len(set(map_in_processes(range(workers.EACH), lambda job: os.getpid()))))") == "1"
 
