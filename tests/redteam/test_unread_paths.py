@@ -96,6 +96,16 @@ def test_an_observer_that_does_not_read_the_links_of_proc_lets_a_name_pass(weake
     assert told == {path: "done"}
 
 
+def test_a_name_that_says_it_is_removed_turns_no_way(deep: Box) -> None:
+    """The kernel goes to the removed directory itself, whatever has the name that `/proc` tells of it."""
+    result = deep.run(
+        "mkdir out/d && cd out/d && rmdir ../d && ln -s /tmp/elsewhere '../d (deleted)';"
+        " mkdir /proc/self/cwd/../a/b/.vscode; cat /proc/self/cwd/../../secret.txt; true"
+    )
+    assert {("read", "secret.txt"), ("write", f"{_DEEP}/.vscode")} <= violated(result, deep.project), shown(result)
+    assert list((deep.project / _DEEP).iterdir()) == []
+
+
 @pytest.mark.parametrize("kind", ["directory", "descriptors"])
 def test_a_thread_of_its_own_is_read_as_what_it_is(deep: Box, kind: str) -> None:
     told, result = attack(deep, kind, _DEEP, ".vscode")

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.contract.intents import Intent
-from sandbox.linux.caller.links_as_caller import CallFails, Unread, unread
+from sandbox.linux.caller.links_as_caller import CallFails, Unread, file_at, unread
 from sandbox.linux.caller.readable_memory import CallerMemory
 from sandbox.linux.caller.resolve_path_as_caller import walk
 from sandbox.linux.kernel import observed_syscalls, sockaddr
@@ -181,7 +181,7 @@ def _base(pid: int, descriptor: int) -> str:
     """The directory a relative path starts from, as the caller sees it."""
     name = "cwd" if descriptor == observed_syscalls.AT_FDCWD else f"fd/{descriptor}"
     try:
-        return os.readlink(f"/proc/{pid}/{name}").removesuffix(" (deleted)")
+        return file_at(os.readlink(f"/proc/{pid}/{name}"))
     except OSError as error:
         if name == "cwd" or error.errno not in (errno.ENOENT, errno.ESRCH):
             raise unread(error, f"{name} of process {pid}") from error

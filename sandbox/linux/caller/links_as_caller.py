@@ -14,6 +14,7 @@ import errno
 import os
 from typing import TYPE_CHECKING, Self
 
+from sandbox.linux.caller.resolve_path_as_caller import Jump
 from sandbox.linux.kernel import kernel_calls
 
 if TYPE_CHECKING:
@@ -64,6 +65,12 @@ class CallFails(Exception):
 def unread(error: OSError, why: str) -> Unread:
     """The meaning of an error about a caller: it is gone, or it is there and cannot be read."""
     return Gone(why) if error.errno in (errno.ENOENT, errno.ESRCH) else Unread(f"{why}: {error.strerror}")
+
+
+def file_at(text: str) -> str:
+    """The path of a file by the text of a link in `/proc`, which tells of a removed file that it is (proc(5))."""
+    removed = text.endswith(_DELETED) and not os.path.lexists(text)
+    return text.removesuffix(_DELETED) if removed else text
 
 
 class TaskTree:
@@ -117,7 +124,9 @@ class TaskTree:
         return held
 
     def link(self, caller: int, place: str) -> str | None:
-        """The text of the link that the caller finds at a path whose parents hold none; `None` for anything else.
+        """The text of the link that the caller finds at a path whose parents hold none, a `Jump` for one to a file.
+
+        `None` stands for anything else.
 
         Raises:
             Gone, Unread: there may be a link, and it cannot be read.
@@ -176,9 +185,7 @@ class TaskTree:
             return text
         if not text.startswith("/"):  # a pipe, a socket, a namespace
             return None
-        if text.endswith(_DELETED) and not os.path.lexists(text):
-            return text.removesuffix(_DELETED)
-        return text
+        return Jump(file_at(text))
 
     def _text_of_proc(self, caller: int, proc: int, owner: str, rest: str) -> str:
         if owner != _OWN:

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 _HOPS = 40
 
 
+class Jump(str):
+    """The place that a link of `/proc` leads to: the file itself, whatever a walk to its name would meet (proc(5))."""
+
+    __slots__ = ()
+
+
 class Walked(NamedTuple):
     """The end of a walk.
 
@@ -31,7 +37,8 @@ def walk(link: Callable[[str], str | None], path: str, *, base: str = "/", follo
     """The place that `path` leads to.
 
     Args:
-        link: the text of the link that the caller finds at a place whose parents hold none, see `TaskTree.link`.
+        link: the text of the link that the caller finds at a place whose parents hold none, or where it jumps to; see
+            `TaskTree.link`.
         path: the path as spelled.
         base: the directory a relative path starts from, with no link left.
         follows: whether a link in the last place is followed.
@@ -60,6 +67,9 @@ def walk(link: Callable[[str], str | None], path: str, *, base: str = "/", follo
         hops += 1
         if hops > _HOPS:  # ELOOP: the call fails
             return Walked(place, tuple(passed))
+        if isinstance(text, Jump):
+            here, entered = text, True
+            continue
         if text.startswith("/"):
             here = root
         todo.extend(text.split("/")[::-1])

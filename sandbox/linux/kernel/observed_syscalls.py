@@ -39,6 +39,7 @@ AT_SYMLINK_NOFOLLOW = 0x100
 AT_SYMLINK_FOLLOW = 0x400
 AT_EMPTY_PATH = 0x1000
 IN_DONT_FOLLOW = 0x02000000
+FAN_MARK_DONT_FOLLOW = 0x4
 
 O_ACCMODE = 0o3
 O_CREAT = 0o100
@@ -191,6 +192,8 @@ _ALL = (
     _one("llistxattr", Intent.PROBE, follows=False),
     _at("listxattrat", Intent.PROBE, flags=2),
     _at("file_getattr", Intent.PROBE, flags=4),
+    # a null path stands for the descriptor; the third argument is a mask of 64 bits, one register
+    Call("fanotify_mark", (PathArgument(4, Intent.PROBE, 3, toggle=FAN_MARK_DONT_FOLLOW),), flags=1, null=True),
     Call("inotify_add_watch", (PathArgument(1, Intent.PROBE, toggle=IN_DONT_FOLLOW),), flags=2),
 )
 

@@ -67,6 +67,7 @@ TABLE: dict[str, tuple[int | None, int | None]] = {
     "lgetxattr": (192, 9),
     "listxattr": (194, 11),
     "llistxattr": (195, 12),
+    "fanotify_mark": (301, 263),
     "inotify_add_watch": (254, 27),
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
