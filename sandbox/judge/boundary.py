@@ -82,7 +82,7 @@ class Boundary:
 
     Attributes:
         withheld: directories outside the project whose denials are reported as if they were in it.
-        packages: those of `withheld` that are linked packages the cache key does not answer for.
+        packages: those of `withheld` that are linked packages: no such ones, or the cache key answers for none of them.
         nested: directories of other projects inside this one.
         stores: credential stores.
         temp: the task's own temporary directory, empty when it has none.

@@ -6,7 +6,10 @@ credential store. An installed link must not hand back what no grant gives.
 Rule 2: a task with a cache gets, of the workspace, only directories of projects its key answers for. The others are
 withheld: a read there fails, is reported, and the report says how to have the key answer for it.
 
-Rule 3: a granted package's own `node_modules` is searched in the same way; a withheld package's is not.
+Rule 3: a link opens only a directory that says of itself that it is what is linked: a package of that name, installed
+packages, an environment. It opens no hidden part of the task's own project.
+
+Rule 4: a granted package's own `node_modules` is searched in the same way; a withheld package's is not.
 """
 
 from __future__ import annotations
@@ -16,9 +19,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
+from sandbox.request import package_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from sandbox.base.host_facts import Files
 
@@ -54,7 +58,7 @@ class ListedProjects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withheld:
-    """A linked package the task's cache key does not answer for.
+    """A linked package that is not opened: the task's cache key does not answer for it, or it is no such package.
 
     Attributes:
         dir: its directory, canonical.
@@ -63,6 +67,7 @@ class Withheld:
         link: where it is linked, canonical but for the link itself.
         project: whether a project is at the directory.
         owner: the project it is, or is part of, as seen from the workspace root; empty outside of any.
+        unnamed: whether nothing in the directory says that it is the package it is linked as.
     """
 
     dir: str
@@ -71,6 +76,7 @@ class Withheld:
     link: str
     project: bool
     owner: str = ""
+    unnamed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +150,8 @@ class Search:
         for base in dict.fromkeys((limits.project, limits.root)):
             self._environment(paths.join(base, ".venv"))
 
-    def _whole(self, place: str, reason: str) -> str | None:
-        """Take the directory at a place, which may be a link; its real path when it may be read."""
+    def _whole(self, place: str, reason: str, is_one: Callable[[str, Files], bool]) -> str | None:
+        """Take the directory at a place, which may be a link to another such; its real path when it may be read."""
         real = paths.canonical(place, self.files)
         if self.files.kind(real) is not Kind.DIRECTORY:
             return None
@@ -156,14 +162,14 @@ class Search:
         held = self.projects.below(self.limits.project)
         if any(paths.at_or_under(real, other) or paths.at_or_under(other, real) for other in held):
             return None
-        return self._target(real, place, paths.name(place), reason)
+        return self._target(real, place, paths.name(place), reason, named=is_one(real, self.files))
 
     def _modules(self, place: str) -> None:
         """Look through a `node_modules`: each package linked in it, one level deep and one in each scope."""
         todo = [place]
         while todo:
             here = todo.pop(0)
-            real = self._whole(here, f"the dependencies in {here}")
+            real = self._whole(here, f"the dependencies in {here}", package_names.is_modules)
             if real is None or real in self._looked:
                 continue
             self._looked.add(real)
@@ -171,7 +177,8 @@ class Search:
                 target = paths.canonical(link, self.files)
                 if self.files.kind(target) is not Kind.DIRECTORY or self._covers(target):
                     continue
-                if self._target(target, link, name, f"the package {name} linked in {here}") is not None:
+                named = package_names.is_node_package(target, name, here, self.files)
+                if self._target(target, link, name, f"the package {name} linked in {here}", named=named) is not None:
                     todo.append(paths.join(target, "node_modules"))
 
     def _packages(self, modules: str) -> Iterator[tuple[str, str]]:
@@ -189,7 +196,7 @@ class Search:
 
     def _environment(self, place: str) -> None:
         """Look through a virtual environment: each workspace member installed in it to be edited."""
-        real = self._whole(place, f"the environment in {place}")
+        real = self._whole(place, f"the environment in {place}", package_names.is_environment)
         if real is None or real in self._looked:
             return
         self._looked.add(real)
@@ -208,30 +215,42 @@ class Search:
                 if directory:
                     target = paths.canonical(directory, self.files)
                     members.append(target)
-                    self._member(target, record, name.partition("-")[0], place)
+                    self._member(target, record, (name.partition("-")[0],), place)
         for name in names:
             if name.endswith(".pth"):
+                known = package_names.names_of_search_path(name, site, self.files)
                 for line in _search_paths(self.files.read(paths.join(site, name), _SMALL)):
                     target = paths.canonical(line if line.startswith("/") else paths.join(site, line), self.files)
                     self.asked.append(target)
                     # A member's own record has decided about its sources already.
                     if not any(paths.at_or_under(target, member) for member in members):
-                        self._member(target, paths.join(site, name), name.removesuffix(".pth"), place)
+                        self._member(target, paths.join(site, name), known, place)
 
-    def _member(self, target: str, record: str, name: str, place: str) -> None:
+    def _member(self, target: str, record: str, names: tuple[str, ...], place: str) -> None:
         if self.files.kind(target) is not Kind.DIRECTORY or self._covers(target):
             return
-        inside = [other for other in self.projects.below(self.limits.project) if paths.at_or_under(target, other)]
-        if paths.at_or_under(target, self.limits.project) and not inside:
-            return  # its own sources, which its own grants give
+        found = next((name for name in names if package_names.is_python_package(target, name, self.files)), None)
+        name = found or (names[0] if names else paths.name(record).removesuffix(".pth"))
         reason = f"the package {name} installed in {place} to be edited"
-        self._target(target, record, name, reason, answered=self._in_keyed_sources(target))
+        answered = self._in_keyed_sources(target)
+        self._target(target, record, name, reason, named=found is not None, answered=answered)
 
-    def _target(self, target: str, link: str, name: str, reason: str, *, answered: bool = False) -> str | None:
-        """Grant or withhold a directory; its path when it is granted."""
-        if self.limits.never(target):
+    def _target(
+        self, target: str, link: str, name: str, reason: str, *, named: bool, answered: bool = False
+    ) -> str | None:
+        """Grant or withhold a directory; its path when it is granted.
+
+        Args:
+            target: canonical.
+            link: where it is linked.
+            name: as installed.
+            reason: a clause for people.
+            named: whether the directory says that it is what is linked.
+            answered: whether the key is known to answer for it.
+        """
+        if self.limits.never(target) or self._is_own(target):
             return None
-        if answered or self.limits.answered(target):
+        if named and (answered or self.limits.answered(target)):
             self._grant(target, link, reason)
             return target
         inside = paths.at_or_under(target, self.limits.root)
@@ -244,9 +263,15 @@ class Search:
                 link=link,
                 project=self.projects.is_project(target),
                 owner=self._owner(target) if inside else "",
+                unnamed=not named,
             ),
         )
         return None
+
+    def _is_own(self, target: str) -> bool:
+        """Whether a directory is a part of the task's own project, which its own grants give, and no project in it."""
+        inside = any(paths.at_or_under(target, other) for other in self.projects.below(self.limits.project))
+        return paths.at_or_under(target, self.limits.project) and not inside
 
     def _owner(self, target: str) -> str:
         root = self.limits.root

@@ -84,7 +84,7 @@ class Request:
         stores: credential stores that exist.
         around: checkouts that hold the workspace or share its repository; they show nothing but what is granted.
         links: links the grants were spelled through, each as its place and its text.
-        withheld: linked packages the task's cache key does not answer for.
+        withheld: linked packages that are not opened, each with what it lacks.
         asked: directories a linked environment's interpreter looks for at every start; a look there is no denial.
         reported: directories outside the project whose denials count as if they were in it.
         keyed: directories of the projects the task's cache key answers for; `None` when it has no cache.

@@ -164,7 +164,12 @@ def _walls(what: Explained, request: Request, planned: set[str]) -> Iterator[JSO
 
 
 def _withheld(package: Withheld, what: Explained) -> JSON:
-    reason = f"the package {package.name} is withheld: the task's cache key answers for no task of it"
+    why = (
+        "nothing in it says that it is that package"
+        if package.unnamed
+        else "the task's cache key answers for no task of it"
+    )
+    reason = f"the package {package.name} is withheld: {why}"
     remedy = f"add a task of {package.target} that has a cache to dependsOn, or " if package.project else ""
     remedy += "grant it with allow.read"
     if not package.target.startswith("/"):

@@ -98,6 +98,8 @@ def _hidden_by(what: Explained, plan: Plan, real: str) -> str:
     withheld = [p for p in request.withheld if paths.at_or_under(real, p.dir)] if request else []
     if withheld:
         package = withheld[0]
+        if package.unnamed:
+            return f"the package {package.name} is withheld: nothing in {package.target} says that it is that package"
         return f"the package {package.name} is withheld: the task's cache key answers for no task of {package.target}"
     if walls:
         wall = max(walls, key=lambda one: len(one.path))

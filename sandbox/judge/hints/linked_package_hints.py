@@ -39,13 +39,19 @@ def not_installed(counted: Iterable[Denied], walled: Iterable[Denied], boundary:
     if not found:
         return []
     names = path_as_entry.listed(dict.fromkeys(package.name for package in found))
-    said = f"not importable, since the cache key of the task does not answer for it: {names}"
+    said = f"not importable, since it is no such package, or the cache key of the task does not answer for it: {names}"
+    if not any(package.unnamed for package in found):
+        said = f"not importable, since the cache key of the task does not answer for it: {names}"
     return [Hint(line=f"{said}; {_unkeyed(found[0], boundary)}", class_="grant")]
 
 
 def _unkeyed(package: Withheld, boundary: Boundary) -> str:
     where = path_as_entry.shown(package.target)
     name, link = path_as_entry.shown(package.name), path_as_entry.shown(package.link)
+    if package.unnamed:
+        grant = path_as_entry.readable(package.dir, boundary)
+        said = f"{where} is linked as {name} by {link}, and nothing in it says that it is that package"
+        return f"{said}: install it again, or give {grant}"
     note = f"{where} is linked as {name} by {link}, and the cache key"
     note += " of the task answers for no task of it: "
     if package.owner:

@@ -51,10 +51,12 @@ def test_a_root_project_implies_its_dependencies_once() -> None:
 
 
 def test_dependencies_that_are_a_link_open_the_target_and_show_the_link() -> None:
-    files = MemoryFiles.of(*WORKSPACE, "/store/modules/left-pad/", links={"/ws/node_modules": "/store/modules"})
+    files = MemoryFiles.of(
+        *WORKSPACE, "/store/node_modules/left-pad/", links={"/ws/node_modules": "/store/node_modules"}
+    )
     made = request(files)
-    assert made.reads == (Implied(path="/store/modules", reason="the dependencies in /ws/node_modules"),)
-    assert made.links == (("/ws/node_modules", "/store/modules"),)
+    assert made.reads == (Implied(path="/store/node_modules", reason="the dependencies in /ws/node_modules"),)
+    assert made.links == (("/ws/node_modules", "/store/node_modules"),)
 
 
 @pytest.mark.parametrize("target", ["..", ".", "../..", "/", "../../.git", "../../.vx", "nested", "nested/src"])

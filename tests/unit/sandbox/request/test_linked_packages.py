@@ -38,8 +38,17 @@ NPM = {
 }
 
 
+def manifests(**names: str) -> dict[str, str]:
+    """A `package.json` in each directory of `/ws/libs`, which says a name."""
+    return {f"/ws/libs/{directory}/package.json": json.dumps({"name": name}) for directory, name in names.items()}
+
+
+#: The packages say that they are what `NPM` links.
+SAID = {**manifests(money="@acme/money", dates="@acme/dates"), "/outside/pkg/package.json": '{"name": "outside"}'}
+
+
 def npm(*more: str, links: dict[str, str] | None = None, texts: dict[str, str] | None = None) -> MemoryFiles:
-    return MemoryFiles.of(*WS, *more, links={**NPM, **(links or {})}, texts=texts)
+    return MemoryFiles.of(*WS, *more, links={**NPM, **(links or {})}, texts={**SAID, **(texts or {})})
 
 
 def made(files: MemoryFiles, **given: Any) -> Request:
@@ -98,7 +107,8 @@ def test_a_key_spelled_through_a_link_is_the_same_key() -> None:
 
 
 def test_a_package_that_is_no_project_is_withheld_and_says_so() -> None:
-    files = npm("/ws/vendor/x/i.js", links={"/ws/node_modules/x": "../vendor/x"})
+    texts = {"/ws/vendor/x/package.json": '{"name": "x"}'}
+    files = npm("/ws/vendor/x/i.js", links={"/ws/node_modules/x": "../vendor/x"}, texts=texts)
     (found,) = (one for one in made(files, keyed=["/ws/libs/money", "/ws/libs/dates"]).withheld)
     assert (found.target, found.project) == ("vendor/x", False)
 
@@ -145,6 +155,7 @@ def test_links_are_followed_through_the_dependencies_of_a_granted_package() -> N
             "/ws/libs/dates/node_modules/core": "../../core",
             "/ws/libs/core/node_modules/shop": "../../../apps/shop",
         },
+        texts=manifests(money="money", dates="@acme/dates", core="core"),
     )
     projects = (*PROJECTS, "/ws/libs/core")
     assert set(reads(files, nested=projects)) == {
@@ -160,11 +171,12 @@ def test_links_are_followed_through_the_dependencies_of_a_granted_package() -> N
 
 
 def test_dependencies_that_are_a_link_are_judged_by_where_it_leads() -> None:
-    files = MemoryFiles.of(*WS, links={"/ws/apps/shop/node_modules": "../../libs/money"})
-    assert reads(files) == ["/ws/libs/money"]
-    assert reads(files, keyed=["/ws/libs/money"]) == ["/ws/libs/money"]
+    there = "/ws/libs/money/node_modules"
+    files = MemoryFiles.of(*WS, f"{there}/pad/i.js", links={"/ws/apps/shop/node_modules": there})
+    assert reads(files) == [there]
+    assert reads(files, keyed=[there]) == [there]
     found = made(files, keyed=[])
-    assert [one.dir for one in found.withheld] == ["/ws/libs/money"]
+    assert [(one.dir, one.unnamed) for one in found.withheld] == [(there, False)]
 
 
 def test_dependencies_that_are_a_link_to_the_roots_are_granted_once() -> None:
@@ -175,8 +187,70 @@ def test_dependencies_that_are_a_link_to_the_roots_are_granted_once() -> None:
 
 
 def test_links_on_the_way_to_a_package_are_shown() -> None:
-    files = MemoryFiles.of(*WS, links={"/ws/node_modules/money": "../packages/money", "/ws/packages": "libs"})
+    files = MemoryFiles.of(
+        *WS,
+        links={"/ws/node_modules/money": "../packages/money", "/ws/packages": "libs"},
+        texts=manifests(money="money"),
+    )
     assert made(files).links == (("/ws/packages", "libs"),)
+
+
+# what a link leads to says what it is
+
+
+@pytest.mark.parametrize(
+    ("name", "manifest"),
+    [
+        ("money", None),
+        ("money", ""),
+        ("money", "[]"),
+        ("money", '{"name": 1}'),
+        ("money", '{"name": "dates"}'),
+        ("@other/money", '{"name": "@acme/money"}'),
+        ("@acme", '{"name": "@acme/money"}'),
+        ("money", '{"name": "@acme/money"}'),
+        ("money", "[" * 60000),
+    ],
+    ids=range(9),
+)
+def test_a_link_to_a_directory_that_holds_no_package_of_that_name_opens_nothing_and_is_told(
+    name: str, manifest: str | None
+) -> None:
+    texts = {} if manifest is None else {"/ws/libs/money/package.json": manifest}
+    files = MemoryFiles.of(*WS, links={f"/ws/node_modules/{name}": "/ws/libs/money"}, texts=texts)
+    for keyed in (None, ["/ws/libs/money"]):
+        found = made(files, keyed=keyed)
+        assert [read.path for read in found.reads] == ["/ws/node_modules"]
+        assert [(one.dir, one.unnamed) for one in found.withheld] == [("/ws/libs/money", True)]
+        assert found.reported == ("/ws/libs/money",)
+
+
+@pytest.mark.parametrize("wanted", ["file:../libs/money", "link:../libs/money", "workspace:@acme/money@*", "npm:x@1"])
+def test_a_package_under_the_name_that_the_manifest_asks_for_may_be_read(wanted: str) -> None:
+    manifest = json.dumps({"devDependencies": {"coins": wanted, "day": "1"}})
+    files = MemoryFiles.of(
+        *WS,
+        links={"/ws/node_modules/coins": "../libs/money", "/ws/node_modules/day": "../libs/dates"},
+        texts={**manifests(money="@acme/money", dates="@acme/dates"), "/ws/package.json": manifest},
+    )
+    assert reads(files) == ["/ws/node_modules", "/ws/libs/money"]
+
+
+@pytest.mark.parametrize("target", ["hidden", "hidden/deep", "lib"])
+@pytest.mark.parametrize("name", ["node_modules/a", "node_modules/@s/a", "node_modules", ".venv"])
+def test_no_link_opens_a_hidden_part_of_the_own_project_whatever_it_says_of_itself(target: str, name: str) -> None:
+    place = f"/ws/apps/shop/{target}"
+    texts = {f"{place}/package.json": '{"name": "a"}', f"{place}/pyvenv.cfg": "", f"{place}/.modules.yaml": ""}
+    files = MemoryFiles.of(*WS, links={f"/ws/apps/shop/{name}": place}, texts=texts)
+    assert [read for read in reads(files) if not read.endswith("node_modules")] == []
+
+
+@pytest.mark.parametrize(("place", "sign"), [("node_modules", ".modules.yaml"), (".venv", "pyvenv.cfg")])
+def test_installed_packages_that_are_a_link_lead_to_installed_packages_alone(place: str, sign: str) -> None:
+    links = {f"/ws/apps/shop/{place}": "../../libs/money"}
+    assert reads(MemoryFiles.of(*WS, links=links)) == []
+    signed = MemoryFiles.of(*WS, links=links, texts={f"/ws/libs/money/{sign}": ""})
+    assert reads(signed) == ["/ws/libs/money"]
 
 
 # projects nested in packages
@@ -193,7 +267,12 @@ def test_projects_nested_in_a_granted_package_are_walls_unless_the_key_answers_f
 
 
 def test_a_nested_project_that_is_linked_follows_the_key() -> None:
-    files = MemoryFiles.of("/ws/sub/kit/k.py", "/ws/sub/kit/deep/d.py", links={"/ws/node_modules/kit": "../sub/kit"})
+    files = MemoryFiles.of(
+        "/ws/sub/kit/k.py",
+        "/ws/sub/kit/deep/d.py",
+        links={"/ws/node_modules/kit": "../sub/kit"},
+        texts={"/ws/sub/kit/package.json": '{"name": "kit"}'},
+    )
     given: dict[str, Any] = {"project": "/ws", "nested": ["/ws", "/ws/sub/kit", "/ws/sub/kit/deep"]}
     assert "/ws/sub/kit" in reads(files, **given)
     found = made(files, keyed=["/ws/sub/kit"], **given)
@@ -224,6 +303,8 @@ def uv(project: str = "/ws/apps/shop", **texts: str) -> MemoryFiles:
             f"{SITE}/shop-0.1.dist-info/direct_url.json": _record(project),
             f"{SITE}/_editable_impl_shop.pth": f"{project}/lib\n",
             f"{SITE}/_virtualenv.pth": "import _virtualenv",
+            "/ws/libs/money/pyproject.toml": '[project]\nname = "Money"\n',
+            "/ws/libs/dates/setup.cfg": "[metadata]\nname = dates\n",
             **{f"{SITE}/{name}": text for name, text in texts.items()},
         },
     )
@@ -246,7 +327,8 @@ def test_members_follow_the_key() -> None:
 
 
 def test_sources_named_by_a_search_path_alone_follow_the_key_of_their_project() -> None:
-    files = uv(**{"easy-install.pth": "/ws/libs/dates\n# /ws\nimport os; x\n/ws/libs/dates/sub\n/nowhere\n"})
+    listed = "/ws/libs/dates\n# /ws\nimport os; x\n/ws/libs/dates/sub\n/nowhere\n"
+    files = uv(**{"easy-install.pth": listed, "dates.egg-link": "/ws/libs/dates\n.\n"})
     assert "/ws/libs/dates" in reads(files)
     assert "/ws/libs/dates" in reads(files, keyed=["/ws/libs/money", "/ws/libs/dates"])
     assert [one.dir for one in made(files, keyed=["/ws/libs/money"]).withheld] == ["/ws/libs/dates"]
@@ -286,10 +368,56 @@ def test_a_record_that_names_no_directory_grants_nothing(text: str) -> None:
 
 def test_a_directory_with_a_space_is_read_out_of_its_address() -> None:
     files = uv(**{"odd-1.dist-info/direct_url.json": _record("/ws/libs/o%20d%C3%A9")})
-    files.add("/ws/libs/o dé/x.py", files.kinds["/ws/libs/dates/day.py"])
+    files.add("/ws/libs/o dé/src/odd/__init__.py", files.kinds["/ws/libs/dates/day.py"])
     assert "/ws/libs/o dé" in reads(files)
 
 
 def test_both_environments_are_looked_for() -> None:
     files = MemoryFiles.of(*WS, "/ws/.venv/", "/ws/apps/shop/.venv/bin/python")
     assert reads(files) == ["/ws/apps/shop/.venv", "/ws/.venv"]
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "opens"),
+    [
+        ("dates-1.dist-info", {"pyproject.toml": '[project]\nname = "dates"'}, True),
+        ("Dates_x-1.dist-info", {"pyproject.toml": '[tool.poetry]\nname = "dates.X"'}, True),
+        ("dates-1.dist-info", {"setup.cfg": "[metadata]\nname = dates\n"}, True),
+        ("dates-1.dist-info", {"src/dates.egg-info/PKG-INFO": ""}, True),
+        ("dates-1.dist-info", {"dates/__init__.py": ""}, True),
+        ("dates-1.dist-info", {"pyproject.toml": '[project]\nname = "money"'}, False),
+        ("dates-1.dist-info", {"pyproject.toml": "project = ["}, False),
+        ("dates-1.dist-info", {"setup.cfg": "name\n"}, False),
+        ("dates-1.dist-info", {"dates/x.py": "", "dates.py": ""}, False),
+        ("day-1.dist-info", {}, False),
+        ("-1.dist-info", {"pyproject.toml": '[project]\nname = ""'}, False),
+    ],
+)
+def test_a_member_says_itself_that_it_is_the_distribution(name: str, there: dict[str, str], opens: bool) -> None:
+    texts = {f"/ws/libs/dates/{file}": text for file, text in there.items()}
+    texts[f"{SITE}/{name}/direct_url.json"] = _record("/ws/libs/dates")
+    found = made(MemoryFiles.of(*WS, texts=texts))
+    assert ("/ws/libs/dates" in {read.path for read in found.reads}) is opens
+    assert [one.dir for one in found.withheld] == ([] if opens else ["/ws/libs/dates"])
+
+
+@pytest.mark.parametrize(
+    ("file", "opens"),
+    [
+        ("dates.pth", True),
+        ("_dates.pth", True),
+        ("_editable_impl_dates.pth", True),
+        ("__editable__.dates-1.0.pth", True),
+        ("day.pth", False),
+        ("sub.pth", False),
+        ("easy-install.pth", False),
+        (".pth", False),
+    ],
+)
+@pytest.mark.parametrize("sources", ["/ws/libs/dates", "/ws/libs/dates/src"])
+def test_a_search_path_leads_to_sources_of_the_distribution_it_is_named_after(
+    file: str, opens: bool, sources: str
+) -> None:
+    texts = {f"{SITE}/{file}": f"{sources}\n", "/ws/libs/dates/pyproject.toml": '[project]\nname = "dates"'}
+    found = reads(MemoryFiles.of(*WS, "/ws/libs/dates/src/sub/x.py", texts=texts))
+    assert found == (["/ws/.venv", sources] if opens else ["/ws/.venv"])

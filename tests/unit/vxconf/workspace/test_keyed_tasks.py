@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING
 
@@ -125,6 +126,7 @@ def test_a_request_holds_the_packages_its_key_answers_for(workspace_factory: Fac
             "r/vx.toml": cached("build"),
             "node_modules/q": Link("../q"),
             "node_modules/r": Link("../r"),
+            **{f"{name}/package.json": json.dumps({"name": name}) for name in "qr"},
         }
     )
 
