@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from sandbox import Request, RunResult
     from tests.conftest import Tree
 
+#: Each package says its name.
+MANIFESTS: Tree = {
+    f"{place}/package.json": json.dumps({"name": f"@acme/{place.rpartition('/')[2]}"})
+    for place in ("apps/shop", "libs/money", "libs/dates")
+}
 NPM: Tree = {
+    **MANIFESTS,
     "package.json": '{"workspaces": ["apps/*", "libs/*"]}',
     "node_modules/@acme/shop": Link("../../apps/shop"),
     "node_modules/@acme/money": Link("../../libs/money"),
@@ -28,6 +34,7 @@ NPM: Tree = {
 }
 #: Each package has its own links, and what is installed lies in a store at the root.
 PNPM: Tree = {
+    **MANIFESTS,
     "pnpm-workspace.yaml": "packages: ['apps/*', 'libs/*']\n",
     "node_modules/.pnpm/left-pad@1/node_modules/left-pad/index.js": "pad\n",
     "node_modules/.pnpm/left-pad@1/node_modules/dep": Link("../../dep@2/node_modules/dep"),
@@ -90,7 +97,10 @@ def test_a_withheld_package_is_refused_reported_and_told_how_to_be_keyed(shop: W
 
 
 def test_a_package_with_no_project_has_but_one_remedy(shop: Workspace) -> None:
-    make_tree(shop.root, {"vendor/x/i.js": "x\n", "node_modules/x": Link("../vendor/x")})
+    make_tree(
+        shop.root,
+        {"vendor/x/i.js": "x\n", "vendor/x/package.json": '{"name": "x"}', "node_modules/x": Link("../vendor/x")},
+    )
     result = run(shop, request(shop, keyed=[]), "cat ../../node_modules/x/i.js")
     (hint,) = [hint.line for hint in result.hints if "vendor/x" in hint.line]
     assert "dependsOn" not in hint

@@ -70,11 +70,6 @@ def refused(outside: Iterable[Denied], boundary: Boundary) -> list[Hint]:
 
 def _opening(path: str, directory: str, boundary: Boundary) -> str:
     """The end of a note: the grant for a write, of its directory where that can be granted."""
-    repository = next((above for above in (path, *paths.parents(path)) if paths.name(above) == ".git"), None)
-    if repository is not None and paths.under(path, repository):
-        # git locks and renames all over its directory, so no single name in it is of use.
-        grant = path_as_entry.quoted(path_as_entry.entry(repository, boundary, directory=True))
-        return f": allow.write = [{grant}] opens the repository's data, which git changes as a whole"
     # A directory the task makes itself cannot be a mount.
     itself = directory == path and nameable(path, boundary)
     whole = not itself and not boundary.refuses_writing(directory)

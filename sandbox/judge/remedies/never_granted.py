@@ -90,7 +90,13 @@ def _by_name(path: str, kind: Denial, boundary: Boundary) -> NeverGranted | None
 
 def _repository(path: str, kind: Denial, boundary: Boundary) -> NeverGranted:
     reason = "belongs to a repository's data, which holds every file of every project"
-    return NeverGranted(reason, f"if the task is to have it, {_line(path, kind, boundary)}")
+    line = _line(path, kind, boundary)
+    whole = next((above for above in (path, *paths.parents(path)) if paths.name(above) == _GIT), path)
+    if kind == "write" and whole != path:
+        # git locks and renames all over its directory, so no single name in it is of use.
+        entry = path_as_entry.quoted(path_as_entry.entry(whole, boundary, directory=True))
+        line = f"add allow.write = [{entry}] by hand"
+    return NeverGranted(reason, f"if the task is to have it, {line}")
 
 
 def _by_content(path: str, kind: Denial, boundary: Boundary) -> NeverGranted | None:
