@@ -5,8 +5,9 @@ the same program under the same user, and no process inside a sandbox holds the 
 
 Another socket, the link, leads from a warden to the joiner and to process 1. Each word on it is a packet, some with
 descriptors. Inward: `spec` (the spec, three streams), `go` (the parent is the warden), `held` (the warden has the
-listener), `run`. Outward: `first` (process 1's number), `listeners`, `mask` (the device), `armed`, `forked`, `ended`,
-`gone`; `failed`, `vanished`, `no-listener`, `no-proc` and `no-fuse` say why nothing will run.
+listener), `run`. Outward: `first` (process 1's number), `listeners`, `mask` (the device), `names` (what covers show, to
+be written to), `armed`, `forked`, `ended`, `gone`; `failed`, `vanished`, `no-listener`, `no-proc` and `no-fuse` say why
+nothing will run.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from sandbox.contract.results import Access, Observer
-    from sandbox.planning.path_reach import Plan
 
 #: Why a trace has a hole where strace ended before the command did; another attempt is made for no other reason.
 LOST = "strace ended before the command did"
@@ -85,8 +85,6 @@ class Spec:
         timeout: seconds for the command, `None` for no limit; `grace`: seconds between SIGTERM and SIGKILL.
         executed: names that other programs execute, which no call may make or change.
         granted: the names that the plan's `Name` and `Names` operations cover.
-        held: the plan, where no server serves its granted names and an observer answers for their directories;
-            `granted` is empty then.
         staging: an existing empty directory on the file system of the granted names, in which names live that the task
             makes beside them; empty where the plan grants no name.
         network: which hosts, ports and sockets the task reaches; none by default.
@@ -105,7 +103,6 @@ class Spec:
     grace: float = 5.0
     executed: ProtectedNames = field(default_factory=ProtectedNames)
     granted: GrantedNames = field(default_factory=GrantedNames)
-    held: Plan | None = None
     staging: str = ""
     network: Policy = field(default_factory=Policy)
     screen: Screen | None = None

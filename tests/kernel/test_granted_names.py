@@ -1,6 +1,6 @@
 """Write grants by name and by pattern, as a file spells them: what a task makes of them, and what is left of a run.
 
-Under `notify` nothing serves the names: their directories are held, and what lies beside them is listed at least.
+Under `notify` the warden makes the names and mounts show them; a task sees no difference.
 """
 
 from __future__ import annotations
@@ -38,18 +38,13 @@ def named(shop: Workspace) -> Workspace:
     return shop
 
 
-def _held(workspace: Workspace) -> bool:
-    return workspace.observer == "notify"
-
-
 def _tree(directory: Path) -> list[str]:
     return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
 
 
 @pytest.mark.parametrize("grant", ["out.txt", "./out.txt", "lib/../out.txt"])
 def test_a_name_is_written_and_nothing_is_there_before(named: Workspace, grant: str) -> None:
-    beside = "conf\nlib\nnotes.md\n" if _held(named) else ""
-    assert named.passes("ls -a; echo x > out.txt; cat out.txt", write=[grant]) == f".\n..\n{beside}x\n"
+    assert named.passes("ls -a; echo x > out.txt; cat out.txt", write=[grant]) == ".\n..\nx\n"
     assert named.text("out.txt") == "x\n"
 
 
@@ -128,8 +123,7 @@ def test_a_pattern_covers_what_is_there_and_what_is_made_during_the_run(named: W
         "mkdir -p gen/x/y && echo 1 > gen/x/y/a.py && rm gen/old.py && echo 2 > gen/b.py && find gen | sort",
         write=["gen/**/*.py"],
     )
-    beside = "gen/keep.txt\n" if _held(named) else ""
-    assert told == f"gen\ngen/b.py\n{beside}gen/x\ngen/x/y\ngen/x/y/a.py\n"
+    assert told == "gen\ngen/b.py\ngen/x\ngen/x/y\ngen/x/y/a.py\n"
     assert _tree(named.project / "gen") == ["b.py", "keep.txt", "x", "x/y", "x/y/a.py"]
 
 
@@ -247,8 +241,6 @@ def test_patterns_around_walls_leave_them_closed(quick_mono: Workspace) -> None:
     assert (quick_mono.root / ".vx/cache/entry").exists()
 
 
-# a held directory lists all that the host has in it
-@NEEDS_MASK
 def test_a_listing_shows_what_a_pattern_grants_and_no_wall(quick_mono: Workspace) -> None:
     assert set(quick_mono.passes("touch new; ls -a", write=["*"]).split()) == {".", "..", "src", "new"}
 
@@ -341,7 +333,7 @@ def test_a_killed_executor_leaves_nothing_once_another_run_was_made(named: Works
     )
     try:
         end = time.monotonic() + 20
-        while not list(named.root.glob("apps/shop/.stage" if _held(named) else ".vx/tmp/run-*/0/.stage")):
+        while not list(named.root.glob(".vx/tmp/run-*/0/.stage")):
             assert time.monotonic() < end
             time.sleep(0.02)
     finally:
@@ -352,8 +344,7 @@ def test_a_killed_executor_leaves_nothing_once_another_run_was_made(named: Works
     with Session() as session:
         named.session = session
         named.passes("true", read=["lib"])
-    # what the task itself made where the host sees it stays when nobody is left to take it away
-    assert _tree(named.root) == sorted([*before, *(["apps/shop/.stage"] if _held(named) else [])])
+    assert _tree(named.root) == before
 
 
 def test_the_repository_is_clean_while_a_task_runs(named: Workspace) -> None:
@@ -371,7 +362,7 @@ def test_the_repository_is_clean_while_a_task_runs(named: Workspace) -> None:
     named.passes(
         "echo x > .stage; echo staged; sleep 0.5; rm .stage", ["."], ["new/deep/out", "out.txt"], on_stdout=look
     )
-    assert seen == ["?? apps/shop/.stage\n" if _held(named) else ""]
+    assert seen == [""]
 
 
 def test_a_granted_name_moved_to_where_nothing_may_be_made_is_refused_and_told(named: Workspace) -> None:
@@ -389,7 +380,7 @@ def test_a_search_for_files_and_a_link_beside_a_name(named: Workspace) -> None:
     assert violated(result, named.project) == [("read", "notes.md")], shown(result)
 
 
-def test_without_dev_fuse_names_are_held_and_the_result_says_weaker(
+def test_without_dev_fuse_names_are_made_by_the_warden_and_nothing_is_weaker(
     quick_shop: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = os.open
@@ -402,7 +393,7 @@ def test_without_dev_fuse_names_are_held_and_the_result_says_weaker(
     monkeypatch.setattr(os, "open", refusing)
     before = _tree(quick_shop.root)
     result = quick_shop.run("echo x > new/out.txt", write=["new/out.txt"])
-    assert (result.exit_code, result.observer, result.protections.filesystem) == (0, "notify", "weaker"), shown(result)
+    assert (result.exit_code, result.observer, result.protections.filesystem) == (0, "notify", "full"), shown(result)
     assert _tree(quick_shop.root) == sorted([*before, "apps/shop/new", "apps/shop/new/out.txt"])
     assert quick_shop.run("true", write=["out/"]).protections.filesystem == "full"
 

@@ -11,19 +11,17 @@ import pytest
 
 from sandbox import Session
 from tests.support.named import NamedWorkspace
-from tests.support.observers import NEEDS_MASK
+from tests.support.observers import ANSWERING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = NEEDS_MASK
 
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[NamedWorkspace]:
+@pytest.fixture(params=ANSWERING)
+def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[NamedWorkspace]:
     with Session() as session:
-        yield NamedWorkspace(str(tmp_path), session)
+        yield NamedWorkspace(str(tmp_path), session, observer=request.param)
 
 
 HOST = ["gen", "lib", "notes.md", "plain"]
@@ -225,9 +223,9 @@ def test_a_link_planted_on_the_host_leads_nowhere_but_where_the_task_could_go(sh
     assert shop.text("notes.md") == "notes.md"
 
 
-def test_the_notify_observer_and_none_serve_no_name(shop: NamedWorkspace) -> None:
-    with pytest.raises(AssertionError, match="cannot be served without a mask"):
-        shop.run("echo x > out.txt", observer="notify")
+def test_the_observer_none_serves_no_name(shop: NamedWorkspace) -> None:
+    with pytest.raises(AssertionError, match="need an observer that answers calls"):
+        shop.run("echo x > out.txt", observer="none")
     assert shop.listed() == HOST
 
 

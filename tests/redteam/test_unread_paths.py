@@ -27,8 +27,8 @@ _DEEP = "out/a/b"
 _SECRETS = "from sandbox.linux.kernel.seccomp_filter import REFUSED; del REFUSED['memfd_secret']"
 _REFUSAL = """
 from sandbox.linux.observe import recorder
-notified = recorder.Recorder.notified
-recorder.Recorder.notified = lambda self, seen: (0, '') if notified(self, seen).unread else notified(self, seen)
+notified, goes_on = recorder.Recorder.notified, recorder.CallAnswer(0)
+recorder.Recorder.notified = lambda self, seen: goes_on if notified(self, seen).unread else notified(self, seen)
 """
 _PROC = "from sandbox.linux.caller.links_as_caller import TaskTree; TaskTree._of_proc = lambda *_: None"
 

@@ -37,7 +37,8 @@ class Outcome:
 class NamedWorkspace:
     """A project: `dist`, `out.txt` and `gen/**/*.py` are granted by name, `lib` may be read, `plain/` written."""
 
-    def __init__(self, base: str, session: Session, *, pattern: bool = True) -> None:
+    def __init__(self, base: str, session: Session, *, pattern: bool = True, observer: str = "auto") -> None:
+        self.observer = observer
         self.root = os.path.join(base, "ws")
         self.project = os.path.join(self.root, "apps", "shop")
         self.staging = os.path.join(self.root, ".vx", "tmp")
@@ -80,12 +81,12 @@ class NamedWorkspace:
         """What the host has in a directory of the project."""
         return sorted(os.listdir(self.path(name)))
 
-    def run(self, command: str, *, observer: str = "auto", without: tuple[str, ...] = ()) -> Outcome:
+    def run(self, command: str, *, observer: str = "", without: tuple[str, ...] = ()) -> Outcome:
         """Run `/bin/sh -c command` in the project.
 
         Args:
             command: as the task.
-            observer: as a session takes it.
+            observer: as a session takes it; the workspace's own if empty.
             without: kinds of operations left out, by the names of their classes.
         """
         operations = tuple(op for op in self.operations if type(op).__name__ not in without)
@@ -99,7 +100,7 @@ class NamedWorkspace:
             command=("/bin/sh", "-c", command),
             environment={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"},
             cwd=self.project,
-            observer=observer,
+            observer=observer or self.observer,
             granted=GrantedNames(operations),
             staging=staging,
         )

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
-from sandbox.contract.errors import RequestRefused
-from sandbox.planning.linux_plan import plan
 from sandbox.request.protected_names import DIRECTORIES, FILES, POLICY
 from vxconf.diagnostics.diagnostic import dotted
 from vxconf.document.spans import locate
@@ -301,13 +299,12 @@ def _linux_notes(what: Explained, name: str, grant: str, *, inert: bool) -> Iter
     if globs.has_wildcard(grant):
         if field == "allowWrite":
             yield f"every name that matches, also one made later; {_BESIDE}"
-            yield _without_fuse(what, name)
             return
         yield "matches nothing now" if inert else "the files that match at the start; a file made later is not covered"
         return
     path = globs.path_of(grant)
     if field == "allowWrite":
-        yield from _written(what, name, grant, path)
+        yield from _written(what, grant, path)
     elif inert:
         yield "names nothing now; a file made later is not covered"
     elif what.files.kind(path) is Kind.FILE:
@@ -318,7 +315,7 @@ def _linux_notes(what: Explained, name: str, grant: str, *, inert: bool) -> Iter
         yield f"not {_listed(inside)}: walls stay closed"
 
 
-def _written(what: Explained, field: str, grant: str, path: str) -> Iterator[str]:
+def _written(what: Explained, grant: str, path: str) -> Iterator[str]:
     if grant.endswith("/"):
         yield "everything in it may be written; the directory itself is a mount point, not to be removed or renamed"
     elif not paths.under(path, what.judged.resolution.config.project):
@@ -328,20 +325,6 @@ def _written(what: Explained, field: str, grant: str, path: str) -> Iterator[str
         kind, name = what.files.kind(path), paths.name(path)
         if kind is Kind.DIRECTORY or (kind is None and "." not in name):
             yield f"served call by call: where much is written, {name}/ grants the directory at native speed"
-        yield _without_fuse(what, field)
-
-
-def _without_fuse(what: Explained, field: str) -> str:
-    """The note on a grant of names for a machine without /dev/fuse."""
-    request = what.judged.request
-    if request is not None:
-        try:
-            plan(request, what.files, served=False)
-        except RequestRefused as fault:
-            own = [one for one in fault.refusals if what.first_name(one.field) == field]
-            if own:
-                return f"refused without /dev/fuse: {own[0].message}"
-    return "weaker without /dev/fuse: the whole directory is writable, its other names are mounted over and watched"
 
 
 def _listed(items: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,7 @@ from sandbox.linux.caller.resolve_path_as_caller import walk
 from sandbox.linux.kernel import observed_syscalls, sockaddr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sandbox.linux.caller.links_as_caller import TaskTree
     from sandbox.linux.kernel.syscall_numbers import Architecture
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _PATH_MAX = 4096
 _RESOLVE_IN_ROOT = 0x10
 _RENAME_EXCHANGE = 2
+_DESCRIPTOR = re.compile(r"/(?:proc/(?:self|thread-self|\d+)|dev)/fd/(\d+)")
 
 
 class NamedPath(NamedTuple):
@@ -37,6 +39,8 @@ class NamedPath(NamedTuple):
         creates: whether the call is an open that makes a missing file.
         vain: whether the host has no name at the first path of a rename or a link, of which this is the second. A file
             without a name may be there (`O_TMPFILE`), or a name that only the task has.
+        flags: the call's flags, 0 when it has none.
+        mode: of an open, the mode of the file it would make.
     """
 
     asked: str
@@ -47,6 +51,8 @@ class NamedPath(NamedTuple):
     follows: bool
     creates: bool = False
     vain: bool = False
+    flags: int = 0
+    mode: int = 0
 
 
 def read(path: str, size: int) -> bytes:
@@ -81,6 +87,8 @@ def named(
     pid: int,
     call: observed_syscalls.Call,
     registers: tuple[int, ...],
+    *,
+    exists: Callable[[str], bool] = os.path.lexists,
 ) -> Iterator[NamedPath]:
     """Each path of a call that names one.
 
@@ -90,6 +98,7 @@ def named(
         pid: the caller, as the host numbers it.
         call: the call it stands in.
         registers: the call's arguments.
+        exists: whether the caller finds something at a path.
 
     Raises:
         Gone, Unread, CallFails: see `links_as_caller`.
@@ -105,12 +114,13 @@ def named(
         base, root, spelled = start
         follows = observed_syscalls.follows(architecture, call, argument, flags)
         path, passed = walk(partial(tree.link, pid), text, base=base, follows=follows, root=root)
-        exists = os.path.lexists(path)
+        there = exists(path)
         opens = call.name in observed_syscalls.OPENS
-        intent = observed_syscalls.open_intent(flags, exists=exists) if opens else argument.intent
+        intent = observed_syscalls.open_intent(flags, exists=there) if opens else argument.intent
         creates = opens and bool(flags & observed_syscalls.O_CREAT)
-        yield NamedPath(text, spelled, path, passed, intent, follows, creates, vain)
-        vain = len(call.paths) > 1 and not exists
+        mode = observed_syscalls.mode_of(call, registers, how) if opens else 0
+        yield NamedPath(text, spelled, path, passed, intent, follows, creates, vain, flags, mode)
+        vain = len(call.paths) > 1 and not there
 
 
 def _exchanged(
@@ -119,6 +129,15 @@ def _exchanged(
     """The first path of an exchange (renameat2(2)) once more: what was at the second becomes it."""
     if call.name == "renameat2" and registers[4] & _RENAME_EXCHANGE:
         yield call.paths[0]._replace(intent=Intent.RENAME), texts[0]
+
+
+def named_descriptor(text: str) -> int | None:
+    """The descriptor that a path names by its link in `/proc`, -1 for an empty path, `None` for any other path.
+
+    What is behind it may have no name (O_TMPFILE in open(2)).
+    """
+    match = _DESCRIPTOR.fullmatch(text)
+    return int(match[1]) if match else None if text else -1
 
 
 def _arguments(

@@ -86,10 +86,12 @@ class TaskTree:
 
     Attributes:
         masked: whether a mask stands in the task's root.
+        refresh: has the task see at a path what it is to see there now; called before a link there is read.
     """
 
     def __init__(self, shows: Callable[[str], bool] = lambda _path: True, *, late: bool = False) -> None:
         self.masked = False
+        self.refresh: Callable[[str], object] = _as_it_is
         self._shows = shows
         self._late = late
         self._places: dict[str, int] = {}
@@ -141,6 +143,7 @@ class TaskTree:
             if self.masked:
                 text = os.readlink(place)
                 return text if self._shows(place) else None
+            self.refresh(place)
             root = self._places.get("", -1)
             return os.readlink(place[1:], dir_fd=root if root >= 0 else self._place(caller, ""))
         except OSError as error:
@@ -232,6 +235,10 @@ class TaskTree:
         except OSError:
             return False
         return self._is_foreign(process)
+
+
+def _as_it_is(_path: str) -> None:
+    """Leave a path as it is."""
 
 
 def _text(directory: int, name: str) -> str:

@@ -18,7 +18,20 @@ from typing import TYPE_CHECKING
 
 from sandbox.linux.inside import warm_dcache
 from sandbox.linux.kernel import kernel_calls
-from sandbox.planning.operations import Absent, Bind, Cover, Empty, Fresh, Link, Operation, Origin, Seal, Way
+from sandbox.planning.operations import (
+    Absent,
+    Bind,
+    Cover,
+    Empty,
+    Fresh,
+    Link,
+    Name,
+    Names,
+    Operation,
+    Origin,
+    Seal,
+    Way,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,13 +50,17 @@ class Vanished(OSError):
     """A source that changed between planning and mounting; a second attempt may succeed."""
 
 
-def carry_out(operations: tuple[Operation, ...], nest: Callable[[], int]) -> None:
+def carry_out(
+    operations: tuple[Operation, ...], nest: Callable[[], int], *, sealed: Callable[[int], object] | None = None
+) -> None:
     """Carry out the plan in the current mount namespace.
 
     Args:
         operations: parents before children.
         nest: called once the root is read-only; makes the detached file system that holds everything a cover shows,
             a mask or a tmpfs, under the plan's absolute paths.
+        sealed: given where that is a tmpfs; called with a writable copy of its mount, before the mount becomes
+            read-only.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -74,6 +91,12 @@ def carry_out(operations: tuple[Operation, ...], nest: Callable[[], int]) -> Non
     readable = _Readable(operations, sources, top)
     kernel_calls.attach_mount_at(nest(), _NEST)
     shown = os.open(_NEST, os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY)
+    if sealed is not None:
+        writable_copy = kernel_calls.clone_tree(shown)
+        sealed(writable_copy)
+        os.close(writable_copy)
+        # every copy made from here on is read-only
+        kernel_calls.set_mount_attributes(shown, "", add=kernel_calls.MOUNT_ATTR_RDONLY)
     if top:
         # the new root is a copy: a mount below the nest itself would be found by whatever is taken from the nest later
         os.mkdir(top, 0o755)
@@ -313,7 +336,7 @@ class _Sources:
 
 
 def plain_cover(operations: tuple[Operation, ...]) -> int:
-    """A read-only tmpfs that shows what the mask would show; nobody sees what is asked of it."""
+    """A tmpfs that shows what the mask would show, but for granted names; nobody sees what is asked of it."""
     mount = kernel_calls.new_mount("tmpfs", {"mode": "0755", "size": "64m"})
     made: set[str] = {""}
     for op in operations:
@@ -330,7 +353,8 @@ def plain_cover(operations: tuple[Operation, ...]) -> int:
             else:
                 mode = 0o000 if isinstance(op, (Seal, Absent)) else 0o444
                 os.close(os.open(relative, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode, dir_fd=mount))
-    kernel_calls.set_mount_attributes(mount, "", add=kernel_calls.MOUNT_ATTR_RDONLY)
+        elif isinstance(op, (Name, Names)):
+            _directory(mount, os.path.dirname(relative) if isinstance(op, Name) else relative, made)
     return mount
 
 

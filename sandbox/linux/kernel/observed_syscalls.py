@@ -29,6 +29,7 @@ __all__ = [
     "descriptor",
     "flags_of",
     "follows",
+    "mode_of",
     "open_how",
     "open_intent",
     "parse_syscall_line",
@@ -238,6 +239,13 @@ def flags_of(call: Call, registers: tuple[int, ...], how: tuple[int, int, int] |
     if call.how >= 0:
         return how[0] if how else 0
     return registers[call.flags] & 0xFFFFFFFF if call.flags >= 0 else 0
+
+
+def mode_of(call: Call, registers: tuple[int, ...], how: tuple[int, int, int] | None = None) -> int:
+    """The mode that an open gives a file it makes."""
+    if call.how >= 0:
+        return how[1] if how else 0
+    return registers[1 if call.name == "creat" else call.flags + 1]
 
 
 def follows(arch: Architecture, call: Call, argument: PathArgument, flags: int) -> bool:

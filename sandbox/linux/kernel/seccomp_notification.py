@@ -8,6 +8,7 @@ from typing import NamedTuple
 RECV = 0xC0502100
 SEND = 0xC0182101
 ID_VALID = 0x40082102
+ADD_DESCRIPTOR = 0x40182103
 SET_FLAGS = 0x40082104
 
 #: A flag of SET_FLAGS: wake the observer on the caller's own processor (Linux 6.6).
@@ -16,8 +17,12 @@ SYNC_WAKE_UP = 1
 SIZE = 80
 FLAG_CONTINUE = 1
 
+#: A flag of ADD_DESCRIPTOR: the call returns the descriptor, in one step (SECCOMP_ADDFD_FLAG_SEND, Linux 5.14).
+_SEND = 2
+
 _RECORD = struct.Struct("<QIIiIQ6Q")
 _RESPONSE = struct.Struct("<QqiI")
+_DESCRIPTOR = struct.Struct("<QIIII")
 
 
 class MalformedNotification(ValueError):
@@ -68,3 +73,8 @@ def fail(unique: int, errno: int) -> bytes:
 def value(unique: int, result: int) -> bytes:
     """The answer that makes the call return `result` without running."""
     return _RESPONSE.pack(unique, result, 0, 0)
+
+
+def descriptor(unique: int, fd: int, flags: int) -> bytes:
+    """The record of ADD_DESCRIPTOR that makes the call return a copy of `fd`, with `flags` O_CLOEXEC or 0."""
+    return _DESCRIPTOR.pack(unique, _SEND, fd, 0, flags)

@@ -11,7 +11,7 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from sandbox.contract.intents import Intent
+from sandbox.contract.intents import WRITE_INTENTS, Intent
 from sandbox.contract.results import Access
 from sandbox.linux.caller import call_paths
 from sandbox.linux.caller.links_as_caller import CallFails, Gone, TaskTree, Unread
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from sandbox.linux.kernel.seccomp_notification import Notification
     from sandbox.linux.kernel.syscall_numbers import Architecture
-    from sandbox.linux.observe.held_directory_calls import HeldDirectories
 
 #: The most distinct calls recorded of one run; a task that makes more has a partial trace.
 DISTINCT_LIMIT = 100_000
@@ -42,10 +41,12 @@ class CallAnswer(NamedTuple):
         errno: what the call is refused with, 0 to let it go on.
         unread: what could not be read of it, empty where all was; a hole in the trace if its caller is there to be
             answered.
+        paths: what it names, read once; empty for a call that is refused.
     """
 
     errno: int
     unread: str = ""
+    paths: tuple[call_paths.NamedPath, ...] = ()
 
 
 class Recorder:
@@ -55,7 +56,6 @@ class Recorder:
         architecture: whose calls are read.
         served: whether the task may do anything with a path: notified calls on it are not collected.
         executed: names that other programs execute, which no call may make or change.
-        held: answers for held directories, where there are any.
         tree: where the links of the task's paths are read.
 
     Attributes:
@@ -69,14 +69,15 @@ class Recorder:
         *,
         served: Callable[[str], bool] = lambda _path: False,
         executed: ProtectedNames | None = None,
-        held: HeldDirectories | None = None,
         tree: TaskTree | None = None,
     ) -> None:
         self.architecture = architecture
         self.tree = tree or TaskTree()
         self._served = served
         self._executed = executed or ProtectedNames()
-        self._held = held
+        self._made: Callable[[str], bool] = lambda _path: False
+        self._seen: Callable[[str], bool] = os.path.lexists
+        self._way: Callable[[str], bool] = lambda _path: False
         self._known: set[tuple[str, Intent, str, str, bool]] = set()
         self._new: list[Access] = []
         self._text = 0
@@ -98,6 +99,19 @@ class Recorder:
         del self._new[:count]
         return new
 
+    def learn_names(self, made: Callable[[str], bool], seen: Callable[[str], bool], way: Callable[[str], bool]) -> None:
+        """Learn of what a task sees beside granted names, where no mask serves them.
+
+        Args:
+            made: whether a path is a name that the task made apart from the host, or below one.
+            seen: whether the task sees something at such a path.
+            way: whether a directory is shown since it leads to granted names.
+        """
+        self._made, self._seen, self._way = made, seen, way
+
+    def _exists(self, path: str) -> bool:
+        return self._seen(path) if self._made(path) else os.path.lexists(path)
+
     def notified(self, notification: Notification) -> CallAnswer:
         """Record a call that waits at the listener, and say how it is to be answered."""
         pid = notification.pid
@@ -105,32 +119,32 @@ class Recorder:
         if call is None or pid == 0:
             return CallAnswer(errno.EACCES, f"a notified call could not be attributed (number {notification.number})")
         answer, brings = 0, False
-        going: list[tuple[Intent, str]] = []
+        paths: list[call_paths.NamedPath] = []
         try:
-            for named in call_paths.named(self.tree, self.architecture, pid, call, notification.args):
+            for named in call_paths.named(
+                self.tree, self.architecture, pid, call, notification.args, exists=self._exists
+            ):
                 refusal = self._notified_path(pid, call.name, named, brings=brings)
                 brings = named.intent in {Intent.REMOVE, Intent.RENAME} and os.path.isdir(named.path)
                 answer = answer or refusal
-                going.append((named.intent, named.path))
-            if self._held is not None and not answer:
-                self._held.note(going)
+                paths.append(named)
         except CallFails as error:
             return CallAnswer(answer or error.errno)
         except Unread as error:
             return CallAnswer(
                 answer or error.errno, f"a call could not be read, and was refused ({call.name}: {error})"
             )
-        return CallAnswer(answer)
+        return CallAnswer(answer, paths=() if answer else tuple(paths))
 
     def _notified_path(self, pid: int, call: str, named: call_paths.NamedPath, *, brings: bool) -> int:
         """Record one path of a notified call; the errno to refuse the call with, 0 for none."""
         for directory in named.passed:
             self._add(pid, call, Intent.PROBE, named.asked, directory, follows=True)
         protected = self._protects(call, named, brings=brings)
-        held = 0 if self._held is None else self._held.answer(call, named.intent, named.path)
-        refusal = errno.EROFS if protected else held
+        refusal = errno.EROFS if protected else 0
+        seen = self._made(named.path) or (named.intent not in WRITE_INTENTS and self._way(named.path))
         # A rename or a link from nowhere makes nothing, unless it comes from where only the task can look.
-        if refusal or not (named.vain or self._served(named.path)):
+        if refusal or not (named.vain or seen or self._served(named.path)):
             self._add(
                 pid,
                 call,
@@ -147,7 +161,7 @@ class Recorder:
     def _protects(self, call: str, named: call_paths.NamedPath, *, brings: bool) -> bool:
         if not self._executed:
             return False
-        exists = os.path.lexists(named.path)
+        exists = self._exists(named.path)
         return self._executed.refuses(call, named.intent, named.path, exists=exists, brings=brings)
 
     def hidden_lookup(self, thread: int, hidden: str) -> None:

@@ -48,7 +48,7 @@ def attempt_result(
         judge: the judge that heard every access.
         violations: all there were, those found after the end among them.
         after: the facts for notes beside a failure.
-        held: whether names were granted where nothing serves them.
+        held: whether names were granted where nobody answers calls on them.
         every_socket: whether the task could connect to any socket of the host's.
         nested: whether the task saw this machine's `/proc`, for want of its own.
     """

@@ -205,10 +205,7 @@ def _landlock() -> Probe:
     return Probe(name=name, ok=False, found=found, cause=cause, fix=fix, lesser=True)
 
 
-_WITHOUT_FUSE = (
-    "reads are observed call by call, which is slower, and what lies beside a write grant of a name is kept from the "
-    "task less surely"
-)
+_WITHOUT_FUSE = "reads are observed call by call, which is slower"
 
 
 def _fuse() -> Probe:

@@ -122,8 +122,10 @@ def prepare(request: Request, observer: str, temp: str, undo: contextlib.ExitSta
         NotStarted: something cannot be made, or the observer cannot answer for a held directory.
     """
     files = Snapshot()
-    planned = linux_plan.plan(request, files, temp=temp, served=_serving(observer))
-    used = _watched(planned, observer) if planned.held else observer
+    planned = linux_plan.plan(request, files, temp=temp, served=observer not in WITHOUT_ANSWERS)
+    if planned.held:
+        _insist_on_mounts(planned, observer)
+    used = "notify" if planned.granted and observer == "auto" and not _has_fuse() else observer
     staging: Staging | None = None
     if planned.granted:
         staging = Staging(request.workspace_root)
@@ -136,12 +138,8 @@ def prepare(request: Request, observer: str, temp: str, undo: contextlib.ExitSta
     return Prepared(planned=planned, asked=observer, observer=used, staging=staging, made=tuple(made), before=before)
 
 
-def _serving(observer: str) -> bool:
-    """Whether granted names can be served here, under an observer as it was asked for."""
-    if observer == "mask":
-        return True  # the sandbox itself says why not, should there be none
-    if observer != "auto":
-        return False
+def _has_fuse() -> bool:
+    """Whether a mask can serve granted names here."""
     try:
         os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
     except OSError:
@@ -149,17 +147,18 @@ def _serving(observer: str) -> bool:
     return True
 
 
-def _watched(planned: Plan, observer: str) -> str:
-    """The observer that answers for held directories; without one, mounts alone must be enough."""
-    if observer not in WITHOUT_ANSWERS:
-        return "notify"
+def _insist_on_mounts(planned: Plan, observer: str) -> None:
+    """Insist that mounts alone keep a task from what is beside its granted names, since nobody answers its calls.
+
+    Raises:
+        NotStarted: something else is there.
+    """
     kept = _beside(planned)
     if kept:
         raise NotStarted(
             f"the observer {observer} keeps no task from {kept}, beside a granted name, once the host replaces it",
             hint="use the observer auto, or grant directories instead, with a trailing slash",
         )
-    return observer
 
 
 def _beside(plan: Plan) -> str:

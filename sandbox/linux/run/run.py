@@ -151,7 +151,6 @@ class LinuxRun(CommandRun):
             boundary=(request.config.project, *request.reported),
             executed=planned.executed,
             granted=GrantedNames() if planned.held else planned.granted,
-            held=planned if planned.held else None,
             command=("/bin/sh", "-c", "--", self._command),
             environment=variables,
             cwd=cwd,

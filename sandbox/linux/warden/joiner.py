@@ -176,6 +176,10 @@ def _masked(spec: Spec, inside: _Inside) -> bool:
     return masked
 
 
+def _kept_by_nobody(_tree: int) -> None:
+    """Leave what covers show as it is, where no name comes or goes."""
+
+
 def _hand_over(link: socket.socket, device: int, mask: int | OSError) -> int:
     """Have the warden answer for the mask; the mount's descriptor."""
     if isinstance(mask, OSError):
@@ -196,9 +200,9 @@ def _build(
 ) -> NoReturn:
     inner, device, mask, _, unmounted, resolver = inside
     masked = _masked(spec, inside)
-    if spec.granted and not (masked and spec.staging):
-        raise NotStarted("write grants of names cannot be served without a mask and a staging area")
     notify = choose_task_filter.notified(spec, masked=masked)
+    if spec.granted and (notify == "none" or not spec.staging):
+        raise NotStarted("write grants of names need an observer that answers calls, and a staging area")
 
     # the warden is asked before anything is mounted, so that it answers in time
     shown = _hand_over(link, device, mask) if masked and isinstance(device, int) else None
@@ -209,9 +213,14 @@ def _build(
         stops = strace_process.traced()
     # this copy is made while `/proc` can still be written to
     proc = kernel_calls.clone_tree(kernel_calls.AT_FDCWD, "/proc") if spec.nested else None
-    carry_out_mounts.carry_out(
-        spec.operations, lambda: carry_out_mounts.plain_cover(spec.operations) if shown is None else shown
-    )
+    if shown is not None:
+        carry_out_mounts.carry_out(spec.operations, lambda: shown)
+    else:
+        carry_out_mounts.carry_out(
+            spec.operations,
+            lambda: carry_out_mounts.plain_cover(spec.operations),
+            sealed=functools.partial(_send, link, b"names") if spec.granted else _kept_by_nobody,
+        )
     rules = landlock_rules.prepare(
         landlock.version(), spec.operations, masked=shown is not None, own_proc=not spec.nested
     )

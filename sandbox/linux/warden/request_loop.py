@@ -16,22 +16,28 @@ from sandbox.base import paths
 from sandbox.linux.caller.worker_threads import WorkerThreads
 from sandbox.linux.connect.connect_and_send_calls import SocketCalls
 from sandbox.linux.connect.stand_in_ports import NoProxyYet
-from sandbox.linux.kernel import fuse_protocol, kernel_calls, seccomp_notification
+from sandbox.linux.kernel import fuse_protocol, kernel_calls, observed_syscalls, seccomp_notification
 from sandbox.linux.kernel.fuse_protocol import Op
 from sandbox.linux.mask.mask_tree import MaskTree, SeenRequest
 from sandbox.linux.mask.served.file_operations import SlowCall
 from sandbox.linux.mask.served.passthrough_server import PassthroughServer
+from sandbox.linux.names.mounter import Mounter
+from sandbox.linux.names.name_calls import NameCalls
+from sandbox.linux.names.read_call import HandedDescriptor, ReadCall
+from sandbox.linux.names.shown_names import ShownNames
+from sandbox.linux.observe.recorder import CallAnswer
 from sandbox.linux.warden.mode_calls import ModeCalls
+from sandbox.planning.served_and_staged_names import GrantedNames
 from sandbox.proxy.policy.policy import Policy
+from sandbox.request.protected_names import ProtectedNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from sandbox.linux.caller.call_paths import NamedPath
     from sandbox.linux.connect.stand_in_ports import StandInPorts
     from sandbox.linux.observe.recorder import Recorder
     from sandbox.planning.operations import Operation
-    from sandbox.planning.served_and_staged_names import GrantedNames
-    from sandbox.request.protected_names import ProtectedNames
 
 # the largest WRITE that the mask announces, its header, and the least that the kernel asks for (FUSE_MIN_READ_BUFFER)
 _READ_SIZE = (1 << 20) + 4096 + 8192
@@ -81,6 +87,7 @@ class RequestLoop:
         self._staging = staging
         self._executed = executed
         self._server: PassthroughServer | None = None
+        self._names: NameCalls | None = None
         self._recorder = recorder
         self._wake = wake
         self._callers = WorkerThreads(1, self._missed)
@@ -115,6 +122,34 @@ class RequestLoop:
             sys.setswitchinterval(0.0005)
         return device
 
+    def open_names(self, tree: int, mounts: int) -> None:
+        """Answer for granted names where no mask serves them.
+
+        Args:
+            tree: a writable descriptor of the file system that shows the plan's covers.
+            mounts: the task's mount namespace.
+        """
+        mounter = Mounter(mounts)
+        shown = ShownNames(
+            tree,
+            self._tree.directories().values(),
+            self._granted or GrantedNames(),
+            area=self._staging,
+            mounter=mounter,
+            executed=self._executed or ProtectedNames(),
+        )
+        self._names = NameCalls(shown)
+        self._recorder.tree.refresh = shown.refresh_at
+        self._recorder.learn_names(shown.made, shown.is_seen, shown.is_way)
+        # files are made from here on under the task's own rights, and with the mode bits it asks for
+        os.umask(0)
+        kernel_calls.drop_file_capabilities()
+
+    def show_names(self) -> None:
+        """Show the granted names that are there, once the plan's mounts stand."""
+        if self._names is not None:
+            self._names.names.show_everything()
+
     def rehearse(self, device: int, requests: Iterable[bytes]) -> None:
         """Answer requests that nobody made; `device` takes the answers."""
         self._mask = device
@@ -135,6 +170,8 @@ class RequestLoop:
         for threads in (self._callers, self._disk):
             if not threads.settle(_SETTLE_SECONDS):
                 self._missed(TimeoutError("a call was still being read at the end"))
+        if self._names is not None:
+            return self._names.names.close()
         return () if self._server is None else self._server.close()
 
     def open_listener(self, listener: int) -> int:
@@ -246,28 +283,67 @@ class RequestLoop:
             self._callers.do(lambda: self._notified(seen))
 
     def _notified(self, seen: seccomp_notification.Notification) -> None:
+        made: HandedDescriptor | bytes | None = None
         try:
-            refused, unread = (0, "") if self._modes.names_no_path(seen) else self._recorder.notified(seen)
+            answer = CallAnswer(0) if self._modes.names_no_path(seen) else self._recorder.notified(seen)
+            if self._names is not None and answer.paths and not answer.errno:
+                made = self._made(self._names, seen, answer.paths)
         except Exception as error:  # noqa: BLE001  the caller must be answered in any case
-            refused, unread = errno.EACCES, f"a call could not be read, and was refused ({error})"
-        if not refused and self._modes.takes(seen):
+            answer = CallAnswer(errno.EACCES, f"a call could not be read, and was refused ({error})")
+        if made is None and not answer.errno and self._modes.takes(seen):
             self._modes.serve(seen)
         else:
-            self._tell(seen, refused, unread)
+            self._tell(seen, answer, made)
         if self._server is not None and self._recorder.waiting:
             self._wake()
 
-    def _tell(self, seen: seccomp_notification.Notification, refused: int, unread: str) -> None:
-        """Refuse a call or let it go on; what was not read of it is a hole."""
-        answer = seccomp_notification.fail(seen.id, refused) if refused else seccomp_notification.go_on(seen.id)
+    def _tell(
+        self, seen: seccomp_notification.Notification, answer: CallAnswer, made: HandedDescriptor | bytes | None
+    ) -> None:
+        """Answer a call: refuse it, let it go on, or say what came of it; what was not read of it is a hole."""
+        if isinstance(made, HandedDescriptor):
+            record = seccomp_notification.descriptor(seen.id, made.fd, made.flags)
+            answered = self._send(seccomp_notification.ADD_DESCRIPTOR, record)
+            os.close(made.fd)
+        elif made is not None:
+            answered = self._send(seccomp_notification.SEND, made)
+        else:
+            refused = answer.errno
+            plain = seccomp_notification.fail(seen.id, refused) if refused else seccomp_notification.go_on(seen.id)
+            answered = self._send(seccomp_notification.SEND, plain)
+        if answered and answer.unread:  # the caller was there, so what it asked for would have come to be
+            self._recorder.missed(answer.unread)
+
+    def _made(
+        self, names: NameCalls, seen: seccomp_notification.Notification, paths: tuple[NamedPath, ...]
+    ) -> HandedDescriptor | bytes | None:
+        """Make a call that changes granted names; the answer, `None` where the call goes on."""
+        call = observed_syscalls.by_number(self._recorder.architecture, seen.number)
+        # a caller that is gone may have had its number given to another, whose memory was read
+        if call is None or not self._waits(seen):
+            return None
         try:
-            fcntl.ioctl(self._listener, seccomp_notification.SEND, bytearray(answer))
+            done = names.answer(ReadCall(seen.pid, call, seen.args, paths))
+        except OSError as error:
+            return seccomp_notification.fail(seen.id, error.errno or errno.EIO)
+        return done if done is None or isinstance(done, HandedDescriptor) else seccomp_notification.value(seen.id, done)
+
+    def _waits(self, seen: seccomp_notification.Notification) -> bool:
+        try:
+            fcntl.ioctl(self._listener, seccomp_notification.ID_VALID, seen.id.to_bytes(8, "little"))
+        except OSError:
+            return False
+        return True
+
+    def _send(self, request: int, answer: bytes) -> bool:
+        """Answer a call; false where its caller is gone."""
+        try:
+            fcntl.ioctl(self._listener, request, bytearray(answer))
         except OSError as error:
             if error.errno != errno.ENOENT:
                 raise
-        else:  # the caller was there, so what it asked for would have come to be
-            if unread:
-                self._recorder.missed(unread)
+            return False
+        return True
 
     def _missed(self, error: Exception) -> None:
         self._recorder.missed(f"a call could not be read ({error})")

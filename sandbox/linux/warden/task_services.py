@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from sandbox.contract.results import Access
     from sandbox.linux.kernel.wake import Wake
-    from sandbox.linux.observe.held_directory_calls import HeldDirectories
     from sandbox.linux.strace.strace_process import Tracer
     from sandbox.linux.warden_messages import Spec
 
@@ -53,14 +52,12 @@ class TaskServices:
     ) -> None:
         self._spec = spec
         self._inside = inside
-        self._held = _held_directories(spec)
         self._tracer: Tracer | None = None
         self.poll = DescriptorPoll()
         self.recorder = Recorder(
             ARCHITECTURES[os.uname().machine],
-            served=spec.granted.served if self._held is None else self._held.served,
+            served=spec.granted.served,
             executed=spec.executed,
-            held=self._held,
             tree=TaskTree(_shown(spec)),
         )
         self.proxy = ProxyHandle(
@@ -68,7 +65,7 @@ class TaskServices:
         )
         self.proxy.take([listener.detach() for listener in published])
         self.requests = RequestLoop(
-            spec.operations if spec.held is None else (),
+            spec.operations if spec.observer not in ("none", "strace") else (),
             spec.boundary,
             self.recorder,
             granted=spec.granted,
@@ -138,16 +135,7 @@ class TaskServices:
         self.proxy.settle()
         if self._tracer is not None:
             self._tracer.close()
-        leftovers = self.requests.close()
-        return leftovers if self._held is None else leftovers + self._held.leftovers()
-
-
-def _held_directories(spec: Spec) -> HeldDirectories | None:
-    if spec.held is None or spec.observer == "none":
-        return None
-    from sandbox.linux.observe.held_directory_calls import HeldDirectories
-
-    return HeldDirectories(spec.held)
+        return self.requests.close()
 
 
 def _shown(spec: Spec) -> Callable[[str], bool]:

@@ -185,6 +185,8 @@ class Warden:
         if kind == b"mask":
             uid, gid = map(int, rest.split())
             self._services.serve(self._services.requests.open_mask(fds[0], uid, gid), self._lose_descriptor)
+        elif kind == b"names":
+            self._services.requests.open_names(fds[0], self._mounts)
         elif kind == b"listeners":
             self._services.proxy.take(fds)
         elif kind == b"first":
@@ -205,6 +207,11 @@ class Warden:
         if int(listener) >= 0:
             with Caller(self._processes.first) as first:
                 copy = first.descriptor(int(listener))
+            try:
+                self._services.requests.show_names()
+            except OSError as error:
+                self._fail(f"granted names cannot be shown: {error}")
+                return
             self._services.serve(self._services.requests.open_listener(copy), self._lose_descriptor)
             self._link.send(b"held")
             self._observer = "mask" if masked == b"1" else "notify"

@@ -94,7 +94,7 @@ class NameLookup:
         }
         self._kept = {node: fd for node, path in self._fixed.items() if (fd := self._opened(path)) >= 0}
         self._scratch: list[int] = []
-        self.ways = WaysToMatches(granted, self.table)
+        self.ways = WaysToMatches(granted, self.table.admit)
 
     def mixed(self, node: int) -> str:
         """The path of a mixed directory, empty for any other node."""

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from sandbox.linux.kernel import kernel_calls
 
 if TYPE_CHECKING:
-    from sandbox.linux.mask.served.inodes import InodeTable
+    from collections.abc import Callable
+
     from sandbox.planning.served_and_staged_names import GrantedNames
 
 #: The most entries of the host looked at for one answer; a larger directory counts as leading to a match.
@@ -30,12 +31,12 @@ class WaysToMatches:
 
     Args:
         granted: the names that are served.
-        table: the nodes of the mask, which keep a descriptor of each directory that holds a way.
+        admit: takes the descriptor of each directory that holds a way, and raises where too few are left.
     """
 
-    def __init__(self, granted: GrantedNames, table: InodeTable) -> None:
+    def __init__(self, granted: GrantedNames, admit: Callable[[int], int]) -> None:
         self._granted = granted
-        self._table = table
+        self._admit = admit
         self._shown: set[tuple[int, int]] = set()
         self._made: dict[tuple[int, int], tuple[int, str]] = {}
         self._hosts: set[tuple[int, int]] = set()
@@ -107,7 +108,7 @@ class WaysToMatches:
         if made:
             self._forget_made(key)  # a directory that is gone had the same inode number
             self._hosts.discard(key)
-            self._made[key] = (self._table.admit(os.open(".", _DIRECTORY, dir_fd=host)), name)
+            self._made[key] = (self._admit(os.open(".", _DIRECTORY, dir_fd=host)), name)
         elif key not in self._made:
             self._hosts.add(key)
 

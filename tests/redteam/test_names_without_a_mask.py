@@ -1,20 +1,25 @@
-"""Held directories, where nothing serves granted names, against a task that reaches beside them and a host that edits.
+"""Granted names where no mask serves them, against a task that reaches beside them and a host that edits.
 
-A mount over an entry goes when the host replaces the entry, so from then on the observer alone answers.
+The directory they stand in is read-only, with nothing else of the host in it, so nothing depends on what an observer
+made of a call.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from typing import TYPE_CHECKING
 
 import pytest
 
+from sandbox import Session
 from tests.conftest import make_tree
-from tests.redteam.conftest import Box, shown, violated
+from tests.redteam.conftest import PYTHON, Box, shown, violated
 from tests.redteam.test_host_edits import save
 from tests.redteam.test_names import state
+from tests.support.named import NamedWorkspace
+from tests.support.walls_away import NO_LANDLOCK, take_away
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,21 +63,71 @@ def test_nothing_beside_a_name_is_read_or_changed(held: Box, edited: bool) -> No
     assert result.command_exit_code == 0, shown(result)
     assert b"the " not in result.stdout, shown(result)
     told = json.loads(result.stdout.removeprefix(b"ready\n"))
-    assert told.pop("out.txt") == "changed\n"
     closed = {"ENOENT", "EROFS", "EXDEV", "EBUSY", "EACCES", "EPERM"}
-    assert {label: answer for label, answer in told.items() if answer not in closed} == {}
+    # a hidden name is free for the task, whose own file of that name is apart
+    mine = {label for label in told if "secret.txt" in label}
+    assert {label: answer for label, answer in told.items() if answer not in closed and label not in mine} in (
+        {},
+        {"out.txt": "changed\n"},
+    )
     assert without(state(held.project), "out.txt", "out") == without(before, "out.txt", "out")
     assert (result.exit_code, result.trace) == (1, "complete"), shown(result)
-    found = violated(result, held.project)
-    assert {("read", "secret.txt"), ("write", "secret.txt"), ("write", "code.py")} <= found, shown(result)
-    # a hard link of what is laid over cannot be made, whatever it would be called
-    assert {path for _, path in found} - {"second"} == {"secret.txt", "code.py"}
+    assert {("read", "secret.txt"), ("write", "code.py")} <= violated(result, held.project), shown(result)
 
 
-def test_a_task_that_races_itself_finds_what_is_laid_over(held: Box) -> None:
+def test_a_task_that_races_itself_finds_nothing(held: Box) -> None:
     told, result = held.attack("beside", "secret.txt", "code.py", "race")
     assert set(told["raced"]) <= {"changed\n"}, shown(result)
     assert result.exit_code == 1
+
+
+def test_no_race_of_paths_and_directories_reaches_beside_a_name(held: Box) -> None:
+    held.write = ("out.txt", "out/", "dist")
+    held.program("swapping")
+    before = state(held.project)
+    told, result = held.attack("swapping", "secret.txt", "code.py", 0.25)
+    raced = told.pop("raced")
+    assert all(raced[:2]), shown(result)
+    closed = {"ENOENT", "ENOTDIR", "EROFS", "EXDEV", "EBUSY", "EACCES", "EPERM", "EINVAL"}
+    assert {label: answer for label, answer in told.items() if answer not in closed} == {}
+    granted = ("out.txt", "out", "dist")
+    assert without(state(held.project), *granted) == without(before, *granted)
+    assert result.trace == "complete", shown(result)
+
+
+#: What covers show is as writable for the task as it is for the warden.
+_WRITABLE_COVERS = """
+from sandbox.linux.kernel import kernel_calls
+change = kernel_calls.set_mount_attributes
+def spare(fd, path, *, add=0, **more):
+    if path or fd < 0 or more or add != kernel_calls.MOUNT_ATTR_RDONLY:
+        change(fd, path, add=add, **more)
+kernel_calls.set_mount_attributes = spare
+"""
+
+
+@pytest.mark.parametrize("wall", ["", _WRITABLE_COVERS], ids=["with the wall", "without it"])
+def test_what_the_warden_does_not_make_the_read_only_directory_refuses(
+    held: Box, wall: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the answer to every call is that it may go on, as if each had been changed after the look
+    gullible = "from sandbox.linux.names.name_calls import NameCalls; NameCalls.answer = lambda self, asked: None"
+    take_away(monkeypatch, f"{gullible}\n{NO_LANDLOCK}\n{wall}")
+    with Session() as session:
+        held.session = session
+        result = held.run("echo x > planted; mkdir made; echo y > out.txt; cat secret.txt; ls; true")
+    seen = {"made", "planted"} & set(result.stdout.decode().split())
+    assert seen == ({"made", "planted"} if wall else set()), shown(result)
+    assert b"the secret" not in result.stdout
+    assert "planted" not in os.listdir(held.project)
+
+
+def test_without_the_cover_around_a_name_what_lies_beside_it_is_read(tmp_path: Path) -> None:
+    with Session() as session:
+        shop = NamedWorkspace(str(tmp_path), session, pattern=False, observer="notify")
+        look = "cat notes.md; true"
+        assert shop.run(look).out == ""
+        assert shop.run(look, without=("Cover", "Way", "Name")).out == "notes.md"
 
 
 def meanwhile(box: Box, before: str, edit: object, after: str) -> RunResult:
@@ -115,6 +170,42 @@ def test_looking_for_what_the_host_makes_meanwhile_finds_nothing_and_counts(held
     assert (project / "fresh/deep").read_text() == "the deep one\n"
 
 
+def test_a_granted_name_that_another_process_makes_a_link_to_a_hidden_file_opens_nothing(held: Box) -> None:
+    def edit() -> None:
+        (held.project / "out.txt").unlink()
+        (held.project / "out.txt").symlink_to(held.project / "secret.txt")
+
+    attacks = "cat out.txt; truncate -c -s 0 out.txt; chmod 600 out.txt; ln -L out.txt second; echo evil > out.txt"
+    result = meanwhile(held, "cat out.txt", edit, attacks)
+    assert b"the " not in result.stdout, shown(result)
+    assert ("read", "secret.txt") in violated(result, held.project), shown(result)
+    assert (held.project / "secret.txt").read_text() == "the secret\n"
+    assert "second" not in os.listdir(held.project)
+    assert (held.project / "out.txt").is_symlink()
+
+
+def test_locks_mappings_and_watches_are_of_the_hosts_own_file(held: Box) -> None:
+    program = (
+        "import fcntl, mmap, os; file = open('out.txt', 'r+b'); fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB);"
+        " fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB); pages = mmap.mmap(file.fileno(), 4);"
+        " pages[:4] = b'new\\n'; os.mkfifo('out/done'); print('locked', flush=True); open('out/done').read()"
+    )
+    seen: list[str] = []
+
+    def ready(chunk: bytes) -> None:
+        if b"locked" not in chunk:
+            return
+        with (held.project / "out.txt").open("r+b") as file:
+            seen.append(file.read().decode())
+            for lock in (fcntl.flock, fcntl.lockf):
+                with pytest.raises(BlockingIOError):
+                    lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        (held.project / "out/done").write_text("")
+
+    result = held.run(f'{PYTHON} -c "{program}"', on_stdout=ready)
+    assert (result.exit_code, seen) == (0, ["new\n"]), shown(result)
+
+
 @pytest.mark.parametrize("task", ["rm stage", "mv stage out.txt", "mv stage out/elsewhere"])
 def test_a_name_the_task_gave_up_is_the_hosts_when_the_host_takes_it(held: Box, task: str) -> None:
     project = held.project
@@ -135,33 +226,17 @@ def test_a_removal_that_fails_leaves_the_task_what_it_made(held: Box) -> None:
     assert "d" not in os.listdir(held.project)
 
 
-def test_what_is_left_is_kept_for_its_owner(held: Box, base: Path) -> None:
-    result = held.run("echo junk > junk; mkdir -p d/e; echo deep > d/e/f; ln -s secret.txt l")
-    assert (result.exit_code, result.command_exit_code) == (1, 0), shown(result)
-    assert violated(result, held.project) == {("write", "junk"), ("write", "d"), ("write", "l")}
-    assert without(state(held.project), "out").keys() & {"junk", "d", "l"} == set()
-    kept = sorted(str(path.relative_to(base)).split("/", 4)[-1] for path in base.glob("vx-*/set-aside/*/*/*"))
-    assert kept == ["d", "junk", "l"]
-    assert next(base.glob("vx-*/set-aside/*/*/d/e/f")).read_text() == "deep\n"
-
-
-def test_names_other_programs_execute_are_refused_and_what_got_past_is_taken_away(held: Box) -> None:
+def test_names_other_programs_execute_are_refused(held: Box) -> None:
     make_tree(held.project, {".vscode/tasks.json": "{}\n", "dist/.bashrc": "rc\n"})
     held.write = ("out.txt", "out/", "dist")
-
-    def edit() -> None:
-        # as a task would that changed the path after the look
-        make_tree(held.project, {".mcp.json": "evil\n", ".git/hooks/pre-commit": "evil\n"})
 
     attacks = (
         "echo x > .bashrc; mkdir -p .vscode; echo x > .vscode/more; echo x > dist/.bashrc; rm dist/.bashrc;"
         " mv dist/.bashrc dist/rc; mkdir -p dist/a/.git/hooks; mkdir d; echo x > d/.zshrc; mv d dist/d; mv .vscode v"
     )
-    result = meanwhile(held, "true", edit, attacks)
+    result = held.run(f"{attacks}; true")
     found = {path for _, path in violated(result, held.project)}
     assert {".bashrc", ".vscode/more", "dist/.bashrc", "dist/a/.git/hooks", "d/.zshrc", ".vscode"} <= found
-    assert {".mcp.json", ".git/hooks"} <= found, shown(result)
     assert (held.project / "dist/.bashrc").read_text() == "rc\n"
     assert os.listdir(held.project / ".vscode") == ["tasks.json"]
-    assert not (held.project / ".mcp.json").exists()
     assert not (held.project / ".bashrc").exists()
