@@ -258,3 +258,18 @@ def test_doctor_tells_of_this_machine(tmp_path: Path) -> None:
         [sys.executable, "-m", "vxconf", "doctor"], cwd=tmp_path, env=_environment(), capture_output=True, check=False
     ).stdout.decode()
     assert text.startswith(f"sandboxes run here, watched by: {data['observer']}")
+
+
+@pytest.mark.parametrize("words", [[], ["--fix"], ["--all"]])
+def test_the_report_begins_on_a_line_of_its_own_whatever_the_command_left(
+    workspace_factory: Factory, words: list[str]
+) -> None:
+    project = _project(workspace_factory, "printf 'half\\033[31m'; cat notes.md 2>/dev/null")
+    line = [word for word in _command(*words) if words != ["--all"] or word != "t"]
+    done = subprocess.run(
+        line, cwd=project, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    lines = done.stdout.split(b"\n")
+    half = next(number for number, text in enumerate(lines) if text.startswith(b"half"))
+    assert lines[half] == b"half\x1b[31m", done.stdout
+    assert lines[half + 1].startswith(b"p#t: 1 violation"), done.stdout

@@ -55,7 +55,17 @@ def discard_output() -> None:
 
 
 def err(text: str) -> None:
-    """Writes to standard error, where everything but data goes; text that cannot be written is dropped."""
+    """Writes to standard error, where everything but data goes; text that cannot be written is dropped.
+
+    Names of files and tasks may hold anything, and nothing of theirs is obeyed.
+    """
+    from vxconf.diagnostics.printable import harmless
+
+    raw(harmless(text))
+
+
+def raw(text: str) -> None:
+    """Writes to standard error as `err` does, with the characters that a terminal obeys."""
     try:
         sys.stderr.write(text)
     except BrokenPipeError:

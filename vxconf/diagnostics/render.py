@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import combining, east_asian_width
 
 from vxconf.diagnostics.diagnostic import Place
+from vxconf.diagnostics.printable import BLUE, BOLD, OFF, RED, YELLOW, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 _TAB = 4
 #: The columns of a source line that are shown around a fault.
 _WINDOW = 160
-
-_RED, _YELLOW, _BLUE, _BOLD, _OFF = "\x1b[31m", "\x1b[33m", "\x1b[34m", "\x1b[1m", "\x1b[0m"
 
 
 def diagnostics_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str], *, colour: bool = False) -> str:
@@ -65,8 +64,8 @@ def github_commands(diagnostics: Iterable[Diagnostic]) -> str:
             fields |= {"col": place.column, "endColumn": max(place.column, place.end_column - 1)}
         fields["title"] = f"vxconf {diagnostic.code}"
         joined = ",".join(f"{key}={_property(str(value))}" for key, value in fields.items())
-        message = diagnostic.message + (f"\nhelp: {diagnostic.help}" if diagnostic.help else "")
-        out.append(f"::{diagnostic.severity.value} {joined}::{_data(message)}\n")
+        message = "%0Ahelp: ".join(_data(text) for text in (diagnostic.message, diagnostic.help) if text)
+        out.append(f"::{diagnostic.severity.value} {joined}::{message}\n")
     return "".join(out)
 
 
@@ -75,35 +74,28 @@ def split_lines(source: str) -> list[str]:
     return [line.removesuffix("\r") for line in source.split("\n")]
 
 
-def printable(string: str) -> str:
-    """The text with every character that a terminal would obey escaped."""
-    if string.isprintable():
-        return string
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in string)
-
-
 class _Paint:
     def __init__(self, colour: bool) -> None:
         self._colour = colour
 
     def __call__(self, string: str, code: str) -> str:
-        return f"{code}{string}{_OFF}" if self._colour else string
+        return f"{code}{string}{OFF}" if self._colour else string
 
 
 def _one(diagnostic: Diagnostic, lines: Sequence[str], paint: _Paint) -> str:
     place = diagnostic.place
     severity = diagnostic.severity.value
-    tone = _RED if diagnostic.is_error else _YELLOW
-    where = paint(f"{printable(diagnostic.file)}:{place.line}:{place.column}:", _BOLD)
+    tone = RED if diagnostic.is_error else YELLOW
+    where = paint(f"{printable(diagnostic.file)}:{place.line}:{place.column}:", BOLD)
     out = [f"{where} {paint(f'{severity} {diagnostic.code}:', tone)} {printable(diagnostic.message)}"]
     gutter = " " * (len(str(place.line)) + 1)
     whole_file = not diagnostic.path and place == Place(1, 1, 1, 1)
     if not whole_file and place.line <= len(lines):
         shown, carets = _excerpt(lines[place.line - 1], place.column, _end(diagnostic, lines))
-        bar = paint("|", _BLUE)
+        bar = paint("|", BLUE)
         out += [
             f"{gutter}{bar}",
-            f"{paint(str(place.line), _BLUE)} {bar} {shown}".rstrip(),
+            f"{paint(str(place.line), BLUE)} {bar} {shown}".rstrip(),
             f"{gutter}{bar} {paint(carets, tone) if carets.strip() else ''}".rstrip(),
         ]
     if diagnostic.help:
@@ -130,7 +122,8 @@ def _excerpt(line: str, column: int, end: int) -> tuple[str, str]:
 
 
 def _visible(string: str) -> str:
-    expanded = string.replace("\t", " " * _TAB)
+    # a command of GitHub's runner wherever it stands; no character more or less, since carets stand below
+    expanded = string.replace("\t", " " * _TAB).replace("##[", "##\ufffd")
     if expanded.isprintable():
         return expanded
     return "".join(char if char.isprintable() else "\ufffd" for char in expanded)
@@ -150,7 +143,8 @@ def _cells(string: str) -> int:
 
 
 def _data(string: str) -> str:
-    return string.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    # the runner turns these back, so that an escape character would reach the log as itself
+    return printable(string).replace("%", "%25")
 
 
 def _property(string: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vxconf.diagnostics.diagnostic import quoted
-from vxconf.diagnostics.render import printable
+from vxconf.diagnostics.printable import printable
 from vxconf.explain.explain_macos import DIFFERENCES, NEVER_RUN
 
 if TYPE_CHECKING:

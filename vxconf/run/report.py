@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from vxconf.diagnostics import render
 from vxconf.diagnostics.diagnostic import dotted, quoted
+from vxconf.diagnostics.printable import printable
 from vxconf.document.spans import locate
 from vxconf.edit.add_entries import additions
 
@@ -97,13 +98,13 @@ def report_text(result: RunResult, task: Task, *, suggest: bool = True) -> str:
         task: the task that was run.
         suggest: whether to print the lines that would let the task pass.
     """
-    return "".join(f"{render.printable(line)}\n" for line in _lines(result, task, suggest=suggest))
+    return "".join(f"{printable(line)}\n" for line in _lines(result, task, suggest=suggest))
 
 
 def changes_text(changes: Iterable[Change]) -> str:
     """The lines on the entries that were added to a task's file."""
     lines = (f"{c.file}:{c.line}: added {quoted(c.entry)} to {c.path}{_whole(c.path, (c.entry,))}" for c in changes)
-    return "".join(f"{render.printable(line)}\n" for line in lines)
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def _lines(result: RunResult, task: Task, *, suggest: bool) -> Iterator[str]:

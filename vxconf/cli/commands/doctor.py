@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import sandbox
 from vxconf.cli.console import FOUND, OK, out
-from vxconf.diagnostics.render import printable
+from vxconf.diagnostics.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

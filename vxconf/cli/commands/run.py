@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from sandbox.contract.results import RunRefusal, RunResult
+from vxconf.cli.after_output import AfterOutput
 from vxconf.cli.console import NOT_RUN, UsageError, err, is_coloured, out
 from vxconf.cli.find_task import find_task, task_diagnostics_text
 from vxconf.cli.forward_signals import SignalForwarder
@@ -56,9 +57,12 @@ def _run(task: Task, arguments: Arguments, *, timeout: float | None) -> int:
     streams = (2, 2) if as_json else (1, 2)
     sys.stdout.flush()
     sys.stderr.flush()
+    after = AfterOutput()
     if task.sandboxed:
         try:
-            result = _sandboxed(task, model.exec, args, streams, timeout=seconds, observer=str(arguments["observer"]))
+            result = _sandboxed(
+                task, model.exec, args, streams, after, timeout=seconds, observer=str(arguments["observer"])
+            )
         except Refused as fault:
             return _refused(task, fault.diagnostics, as_json=as_json)
     else:
@@ -66,15 +70,16 @@ def _run(task: Task, arguments: Arguments, *, timeout: float | None) -> int:
 
         if not as_json:
             err(f"{task.id} has no sandbox block: it runs with everything this user may do\n")
+        after.not_heard()
         result = run_unsandboxed(task, model.exec, args, stdout=streams[0], timeout=seconds)
     if arguments["fix"] or arguments["fix_network"]:
         from vxconf.cli.commands import run_fix
 
-        run_fix.fix_and_report(task, result, as_json=as_json, network=bool(arguments["fix_network"]))
+        run_fix.fix_and_report(task, result, after, as_json=as_json, network=bool(arguments["fix_network"]))
     elif as_json:
         out(json.dumps(result_as_dict(result, task=task.id), indent=2) + "\n")
     else:
-        err(report_text(result, task))
+        after.err(report_text(result, task))
     return result.exit_code
 
 
@@ -97,6 +102,7 @@ def _sandboxed(
     run: Exec,
     args: list[str],
     streams: tuple[int, int],
+    after: AfterOutput,
     *,
     timeout: float | None,
     observer: str,
@@ -114,8 +120,8 @@ def _sandboxed(
             args=args,
             env=dict(run.define),
             pass_through=run.pass_through,
-            on_stdout=_writer(streams[0], session.signal),
-            on_stderr=_writer(streams[1], session.signal),
+            on_stdout=after.heard(streams[0], _writer(streams[0], session.signal)),
+            on_stderr=after.heard(streams[1], _writer(streams[1], session.signal)),
             timeout=timeout,
             observer=observer,
             stdin=_standard_input(),

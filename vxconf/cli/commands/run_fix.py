@@ -13,25 +13,27 @@ import sys
 import termios
 from typing import TYPE_CHECKING, Any
 
-from vxconf.cli.console import err, out
+from vxconf.cli.console import out
 from vxconf.diagnostics.diagnostic import quoted
-from vxconf.diagnostics.render import printable
+from vxconf.diagnostics.printable import printable
 from vxconf.run.apply_fix import Change, Unfixed, hosts_apart, write_fix
 from vxconf.run.report import changes_text, report_text, result_as_dict
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Fix, RunResult
+    from vxconf.cli.after_output import AfterOutput
     from vxconf.workspace.project import Task
 
 _YES = frozenset({"y", "yes"})
 
 
-def fix_and_report(task: Task, result: RunResult, *, as_json: bool, network: bool) -> None:
+def fix_and_report(task: Task, result: RunResult, after: AfterOutput, *, as_json: bool, network: bool) -> None:
     """Write the fix of a failed run, and print the report with the changes, or with the reason why there are none.
 
     Args:
         task: the task that was run.
         result: the result of the run.
+        after: standard error, as the task left it.
         as_json: whether to print JSON; nobody is asked anything then.
         network: whether hosts and loopback ports are written without a question.
     """
@@ -39,7 +41,7 @@ def fix_and_report(task: Task, result: RunResult, *, as_json: bool, network: boo
     problem: Unfixed | None = None
     wanted = result.fix if result.exit_code and result.started else None
     fix, hosts = hosts_apart(wanted) if wanted is not None else (None, ())
-    if hosts and (network or (not as_json and _said_yes(hosts))):
+    if hosts and (network or (not as_json and _said_yes(hosts, after))):
         fix, hosts = wanted, ()
     if result.exit_code and result.started:
         try:
@@ -53,13 +55,13 @@ def fix_and_report(task: Task, result: RunResult, *, as_json: bool, network: boo
         data["unwrittenNetwork"] = list(hosts)
         out(json.dumps(data, indent=2) + "\n")
         return
-    err(report_text(result, task, suggest=not changes))
-    err(changes_text(changes))
+    after.err(report_text(result, task, suggest=not changes))
+    after.err(changes_text(changes))
     if problem is not None:
-        err(f"nothing was written: {problem.message}\n  help: {problem.help}\n")
+        after.err(f"nothing was written: {problem.message}\n  help: {problem.help}\n")
     if hosts:
-        err(printable(f"not written: {_listed(hosts)} of allow.network, which open this task to others") + "\n")
-        err("  help: say yes on a terminal, run it with --fix-network, or add them by hand\n")
+        after.err(printable(f"not written: {_listed(hosts)} of allow.network, which open this task to others") + "\n")
+        after.err("  help: say yes on a terminal, run it with --fix-network, or add them by hand\n")
 
 
 def _written(task: Task, result: RunResult, fix: Fix | None, hosts: tuple[str, ...]) -> tuple[Change, ...]:
@@ -75,14 +77,14 @@ def _written(task: Task, result: RunResult, fix: Fix | None, hosts: tuple[str, .
     return write_fix(task, fix)
 
 
-def _said_yes(hosts: tuple[str, ...]) -> bool:
+def _said_yes(hosts: tuple[str, ...], after: AfterOutput) -> bool:
     """Whether somebody at the terminal wants hosts to be written; nobody is there without one."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     # Keys that were typed while the task ran were meant for the task.
     with contextlib.suppress(termios.error):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-    err(printable(f"write {_listed(hosts)} to allow.network, so that the task reaches them? [y/N] "))
+    after.err(printable(f"write {_listed(hosts)} to allow.network, so that the task reaches them? [y/N] "))
     sys.stderr.flush()
     answer = os.read(sys.stdin.fileno(), 64)
     return answer.decode("utf-8", "replace").strip().lower() in _YES

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.contract.results import RunResult
 from sandbox.session.session import Session
-from vxconf.cli.console import FOUND, NOT_RUN, OK, UsageError, err, is_coloured, out
+from vxconf.cli.after_output import AfterOutput
+from vxconf.cli.console import FOUND, NOT_RUN, OK, UsageError, err, is_coloured, out, raw
 from vxconf.cli.find_task import task_diagnostics_text, task_in, workspace_here
 from vxconf.cli.forward_signals import SignalForwarder
-from vxconf.diagnostics.render import printable
+from vxconf.diagnostics.printable import harmless, printable
 from vxconf.nearest_names import near_names
 from vxconf.run.report import block_refusal, report_text, result_as_dict
 from vxconf.run.schedule import Cycle, Step, schedule
@@ -181,6 +182,7 @@ class _Show:
         self._total = total
         self._lock = threading.Lock()
         self._partial: dict[tuple[str, int], bytes] = {}
+        self._after = AfterOutput()
         self._running: list[str] = []
         self._done = 0
         self._status = _Status() if not as_json and is_coloured(sys.stderr) else None
@@ -189,17 +191,19 @@ class _Show:
         with self._lock:
             self._running.append(task.id)
             if not self._together and not self._as_json:
-                self._write(2, f"{task.id}\n".encode())
+                self._say(f"{task.id}\n")
             self._draw()
 
     def output(self, task: Task, stream: int, chunk: bytes) -> None:
         with self._lock:
             if not self._together:
                 self._write(stream, chunk)
+                self._after.hear(2 if self._as_json else stream, chunk)
                 return
             *lines, rest = (self._partial.pop((task.id, stream), b"") + chunk).split(b"\n")
             if lines:
-                prefix = f"{task.id}: ".encode()
+                prefix = f"{printable(task.id)}: ".encode()
+                self._after.hear(stream, b"\n")
                 self._write(stream, b"".join(prefix + line + b"\n" for line in lines))
             if rest:
                 self._partial[task.id, stream] = rest
@@ -210,13 +214,19 @@ class _Show:
         with self._lock:
             for stream in (1, 2):
                 if rest := self._partial.pop((task.id, stream), b""):
-                    self._write(stream, f"{task.id}: ".encode() + rest + b"\n")
+                    self._after.hear(stream, b"\n")
+                    self._write(stream, f"{printable(task.id)}: ".encode() + rest + b"\n")
             self._done += 1
             if task.id in self._running:
                 self._running.remove(task.id)
             if not self._as_json:
-                self._write(2, _told(ended).encode("utf-8", "surrogateescape"))
+                self._say(_told(ended))
             self._draw()
+
+    def _say(self, text: str) -> None:
+        """Write of our own to standard error, on a line and in a colour of its own."""
+        if text:
+            self._write(2, (self._after.begin() + harmless(text)).encode("utf-8", "backslashreplace"))
 
     def close(self) -> None:
         if self._status is not None:
@@ -274,6 +284,6 @@ class _Status:
 
     def clear(self) -> None:
         if self._drawn:
-            err("\r\x1b[K")
+            raw("\r\x1b[K")
             sys.stderr.flush()
             self._drawn = False

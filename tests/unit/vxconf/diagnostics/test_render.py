@@ -10,8 +10,9 @@ import jsonschema
 import pytest
 
 from tests.conftest import REPOSITORY
-from vxconf.diagnostics import render
+from vxconf.diagnostics import printable, render
 from vxconf.diagnostics.diagnostic import Diagnostic, Place, Severity
+from vxconf.diagnostics.printable import harmless
 from vxconf.diagnostics.sarif import sarif_log
 
 _SCHEMA = json.loads((REPOSITORY / "tests" / "data" / "sarif-2.1.0.schema.json").read_text())
@@ -122,8 +123,58 @@ def test_the_json_form_has_exactly_the_keys_of_the_contract() -> None:
 def test_an_annotation_escapes_what_would_end_it() -> None:
     line = render.github_commands([_diagnostic(file="a:b,c%\n.toml", message="x%\ny", help="")])
     assert line == (
-        "::error file=a%3Ab%2Cc%25%0A.toml,line=14,endLine=14,col=12,endColumn=29,title=vxconf VX103::x%25%0Ay\n"
+        "::error file=a%3Ab%2Cc%25\\n.toml,line=14,endLine=14,col=12,endColumn=29,title=vxconf VX103::x%25\\ny\n"
     )
+
+
+#: Bytes that a terminal obeys, directions, ends of lines, commands of a runner.
+HOSTILE = (
+    "\x1b[2J",
+    "\x1b]0;t\x07",
+    "\x9b31m",
+    "\x7f",
+    "\x00",
+    "\x08" * 9,
+    "\u202egnp",
+    "\u2066x\u2069",
+    "\u200f",
+    "\udcff",
+    "a\n::error::x",
+    "a\r::error::x",
+    "a\x85::set-env name=x::y",
+    "a\u2028::stop-commands::x",
+    "::warning::x",
+    "  ::add-mask::x",
+    "##[error]x",
+    "a%0A::error::x",
+)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_form_for_people_or_for_a_runner_holds_what_either_obeys(hostile: str) -> None:
+    hostile_one = _diagnostic(Place(1, 1, 1, 2), file=f"{hostile}/vx.toml", message=hostile, help=hostile)
+    line = render.github_commands([hostile_one])
+    assert line.startswith("::error file=")
+    assert (line[:-1].isprintable(), line.count("\n"), "##[" in line) == (True, 1, False)
+    assert [part for part in line.split("%0A") if part.lstrip().startswith("::")] == [line.split("%0A")[0]]
+    source = f"x = 1 # {hostile}".replace("\n", " ")
+    for colour in (False, True):
+        text = render.diagnostics_text([hostile_one], {hostile_one.file: source}, colour=colour)
+        lines = re.sub(r"\x1b\[[0-9]{1,2}m", "", text).splitlines()
+        assert len(lines) == 5
+        assert all(shown.isprintable() and not shown.lstrip().startswith("::") for shown in lines)
+        assert harmless(text) == text
+    for data in (render.diagnostic_as_dict(hostile_one), sarif_log([hostile_one], base="/ws")):
+        assert json.dumps(data).isprintable()
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_lines_to_print_keep_our_colours_and_nothing_else(hostile: str) -> None:
+    text = harmless(f"{printable.RED}error{printable.OFF}: {hostile}\n{hostile}\n")
+    assert text.startswith("\x1b[31merror\x1b[0m: ")
+    left = text.replace("\x1b[31m", "").replace("\x1b[0m", "")
+    assert left.replace("\n", "").isprintable()
+    assert not any(line.lstrip().startswith("::") or "##[" in line for line in left.split("\n"))
 
 
 def test_an_annotation_over_several_lines_has_no_columns_and_a_warning_is_one() -> None:
