@@ -8,7 +8,7 @@ import socket
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sandbox.linux.connect import unix_socket_path
+from sandbox.linux.connect import sockets_of_task, unix_socket_path
 from sandbox.linux.connect.connect_call import namespace
 from sandbox.linux.kernel import sockaddr
 from sandbox.linux.proxy.proxy_handle import OPERATION
@@ -29,11 +29,15 @@ class AllowedTargets:
 
     Args:
         first_datagrams: called before the task may be handed an AF_UNIX datagram socket by a server it reaches.
+
+    Attributes:
+        sockets: the task's own sockets.
     """
 
     def __init__(self, policy: Policy, recorder: Recorder, first_datagrams: Callable[[], object]) -> None:
         self._policy = policy
         self._recorder = recorder
+        self.sockets = sockets_of_task.SocketsOfTask(None)
         self._first_datagrams = first_datagrams
         with socket.socket(socket.AF_UNIX) as here:
             self._host = namespace(here)
@@ -89,16 +93,38 @@ class AllowedTargets:
         try:
             if not place.socket:
                 raise _error(errno.ECONNREFUSED)
-            listed = self._policy.unix_sockets
-            if foreign or not unix_socket_path.own(place.path, self._policy.own_sockets):
-                if foreign or not (listed is True or (listed and place.path in listed)):
-                    self._recorder.connection(caller.thread, call, asked, path=place.path, errno="EPERM")
+            if foreign or not self._own(place):
+                if foreign or not self._listed(place.path):
+                    reason = self.sockets.doubt if self._may_write(place) else ""
+                    self._recorder.connection(caller.thread, call, asked, path=place.path, errno="EPERM", reason=reason)
                     raise _error(errno.EPERM)
                 # a server may hand over a datagram socket
                 self._first_datagrams()
             yield place
         finally:
             os.close(place.descriptor)
+
+    def _own(self, place: unix_socket_path.SocketPath) -> bool:
+        """Whether the task made a socket; what cannot be told is no.
+
+        Raises:
+            OSError: nobody's socket is there, in a place where the task might have made it.
+        """
+        if unix_socket_path.own(place.path, self._policy.private_sockets) or self.sockets.made(place):
+            return True
+        if not self._may_write(place):
+            return False
+        if not sockets_of_task.is_bound(place):
+            raise _error(errno.ECONNREFUSED)
+        # a socket gets its file a moment before the kernel tells of it (net/unix/af_unix.c, unix_bind_bsd)
+        return self.sockets.made(place)
+
+    def _may_write(self, place: unix_socket_path.SocketPath) -> bool:
+        return unix_socket_path.own(place.path, self._policy.own_sockets)
+
+    def _listed(self, path: str) -> bool:
+        listed = self._policy.unix_sockets
+        return listed is True or (listed is not False and path in listed)
 
     def _missing(self, caller: Caller, asked: str, call: str, code: str) -> None:
         """Record an attempt at a socket that is hidden from the task, where the host has one at that path."""

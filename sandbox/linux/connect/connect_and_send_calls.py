@@ -27,6 +27,7 @@ from sandbox.linux.connect.connect_call import at_once, connected, pending
 from sandbox.linux.connect.inflight_calls import InflightCalls
 from sandbox.linux.connect.reported_connections import ReportedConnections
 from sandbox.linux.connect.send_call import WaitingCall
+from sandbox.linux.connect.sockets_of_task import SocketsOfTask
 from sandbox.linux.kernel import kernel_calls, seccomp_notification, sockaddr
 from sandbox.linux.kernel.observed_syscalls import signed
 
@@ -92,6 +93,10 @@ class SocketCalls:
     def open(self, listener: int) -> None:
         """Answer the calls that wait at `listener`."""
         self._listener = listener
+
+    def ask(self, network: socket.socket) -> None:
+        """Learn of the task's own sockets through a netlink socket of its network."""
+        self._targets.sockets = SocketsOfTask(network)
 
     def takes(self, seen: Notification) -> bool:
         """Whether a notified call is a socket call; in any case its thread is done with the call before."""

@@ -9,7 +9,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from sandbox.contract.errors import NotStarted
-from sandbox.linux.kernel import kernel_calls
+from sandbox.linux.kernel import kernel_calls, unix_diag
 from sandbox.proxy.io import interfaces
 from sandbox.proxy.io.server_ports_on_host import refuse_reserved
 from sandbox.proxy.policy.host_rules import HostRules
@@ -150,3 +150,11 @@ def _bound(address: str, port: int, kind: socket.SocketKind) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+def asked() -> list[int]:
+    """A netlink socket that tells of this network's sockets; none where the kernel has no such protocol."""
+    try:
+        return [socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, unix_diag.PROTOCOL).detach()]
+    except OSError:
+        return []

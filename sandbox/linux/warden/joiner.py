@@ -124,7 +124,7 @@ def _become_first(link: socket.socket, *, proc: bool) -> _Inside:
     # every step that needs no task is taken before there is one, the fork included
     first = os.fork()
     if first:
-        _send(link, b"first %d" % first)
+        _send(link, b"first %d" % first, *network_listeners.asked())
         os._exit(0)
     unmounted: OSError | None = None
     try:

@@ -8,6 +8,7 @@ import fcntl
 import mmap
 import os
 import select
+import socket
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -173,6 +174,10 @@ class RequestLoop:
         if self._names is not None:
             return self._names.names.close()
         return () if self._server is None else self._server.close()
+
+    def ask_for_sockets(self, network: int) -> None:
+        """Learn of the task's own sockets through a netlink socket of its network."""
+        self._sockets.ask(socket.socket(fileno=network))
 
     def open_listener(self, listener: int) -> int:
         """Serve the filter's listener."""

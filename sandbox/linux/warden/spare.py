@@ -31,6 +31,7 @@ class Spare:
         link: a socket to the joiner, and to the process 1 that it forks.
         joiner: the joiner's number, 0 once it has ended.
         first: the number of process 1, 0 while it is not known.
+        asked: a netlink socket of the task's network, where process 1 is known and the kernel has one.
     """
 
     link: socket.socket
@@ -38,6 +39,7 @@ class Spare:
     bubblewrap: Bubblewrap
     _mounts: int
     first: int = 0
+    asked: tuple[int, ...] = ()
 
     def settle(self) -> bool:
         """Wait until process 1 waits for a spec and the joiner is gone; false where one failed before."""
@@ -45,12 +47,14 @@ class Spare:
         poll.register(self.link.fileno(), select.POLLIN)
         poll.poll(_SETTLE_SECONDS * 1000)
         try:
-            kind, _, number = self.link.recv(joining.WORD).partition(b" ")
+            word, fds, _ = received(self.link)
         except OSError:
             return False
+        kind, _, number = word.partition(b" ")
         if kind != b"first":
             return False
         self.first = int(number)
+        self.asked = tuple(fds)
         os.waitpid(self.joiner, 0)
         self.joiner = 0
         return True
@@ -78,7 +82,8 @@ class Spare:
         """End the sandbox, with nothing run in it."""
         self.link.close()
         self.bubblewrap.release()
-        os.close(self._mounts)
+        for fd in (self._mounts, *self.asked):
+            os.close(fd)
         # process 1 ends when the link closes
         for child in filter(None, (self.joiner, self.bubblewrap.pid)):
             with contextlib.suppress(ProcessLookupError, ChildProcessError):

@@ -78,6 +78,7 @@ class Warden:
         self._tell_begun = begun
         inside = prepared.bubblewrap.inside
         self._services = TaskServices(spec, inside, wake, published=published)
+        self._ask_for_sockets(prepared.asked)
         self._timeout = CommandTimeout(spec.timeout, spec.grace)
         self._processes = TaskProcesses(prepared.first, on_kill=self._timeout.killed)
         self._decoder = Decoder()
@@ -191,12 +192,17 @@ class Warden:
             self._services.proxy.take(fds)
         elif kind == b"first":
             self._processes.first = int(rest)
+            self._ask_for_sockets(fds)
             self._greet()
         elif kind == b"armed":
             self._arm(rest)
         elif kind in (b"failed", b"vanished", b"no-listener", b"no-proc", b"no-fuse"):
             reason, _, hint = rest.decode("utf-8", "surrogateescape").partition("\0")
             self._fail(reason, kind=kind.decode(), hint=hint or (ASK if kind == b"failed" else ""))
+
+    def _ask_for_sockets(self, asked: Iterable[int]) -> None:
+        for network in asked:
+            self._services.requests.ask_for_sockets(network)
 
     def _arm(self, rest: bytes) -> None:
         """Watch a finished sandbox, whose process 1 waits for that, and let bubblewrap's processes go."""

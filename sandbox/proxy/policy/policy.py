@@ -36,7 +36,8 @@ class Policy:
         host_ports: the host's loopback TCP ports the task dials directly.
         published: TCP ports of the task's own servers that are open on the host's 127.0.0.1.
         unix_sockets: `True` (any path), or canonical paths of host sockets.
-        own_sockets: directories and files whose sockets are the task's own: its temporary directory, its write grants.
+        own_sockets: where the task may make sockets: its temporary directory, and what it may write by literal path.
+        private_sockets: those of them in which nobody else makes any.
         upstream: the host's own proxies.
     """
 
@@ -46,6 +47,7 @@ class Policy:
     published: tuple[int, ...] = ()
     unix_sockets: bool | tuple[str, ...] = ()
     own_sockets: tuple[str, ...] = ()
+    private_sockets: tuple[str, ...] = ()
     upstream: UpstreamProxies = field(default_factory=UpstreamProxies)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sandbox.base import globs, host_patterns
+from sandbox.base import globs, host_patterns, paths
 from sandbox.base.host_patterns import check_pattern
 from sandbox.contract.errors import NotStarted
 from sandbox.proxy.policy.policy import Policy, UpstreamProxies
@@ -51,6 +51,7 @@ def policy(
         published=published_ports(config),
         unix_sockets=config.unix_sockets or (),
         own_sockets=own_sockets(config, temp),
+        private_sockets=_private_sockets(config, temp),
         # a task that reaches nothing needs no proxy of the host's, of whatever kind
         upstream=upstream(host or {}) if allow else UpstreamProxies(),
     )
@@ -100,8 +101,14 @@ def is_loopback(pattern: Pattern) -> bool:
     return pattern.is_loopback
 
 
+def _private_sockets(config: ResolvedSandboxConfig, temp: str) -> tuple[str, ...]:
+    """The task's temporary directory, unless a write grant holds it: a socket may then be moved into it."""
+    others = own_sockets(config, "")
+    return (temp,) if temp and not any(paths.at_or_under(temp, place) for place in others) else ()
+
+
 def own_sockets(config: ResolvedSandboxConfig, temp: str) -> tuple[str, ...]:
-    """The places whose sockets are the task's own: its temporary directory, and what it may write by literal path.
+    """The places in which a task may make sockets: its temporary directory, and what it may write by literal path.
 
     A pattern is left out: its directory may hold sockets of the host's beside what the task made.
     """

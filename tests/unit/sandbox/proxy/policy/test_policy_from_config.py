@@ -21,7 +21,7 @@ def config(**fields: Any) -> ResolvedSandboxConfig:
 
 
 def test_a_task_without_grants_reaches_nothing_but_its_own_sockets() -> None:
-    assert policy(config(), temp="/tmp/t") == Policy(own_sockets=("/tmp/t",))
+    assert policy(config(), temp="/tmp/t") == Policy(own_sockets=("/tmp/t",), private_sockets=("/tmp/t",))
 
 
 def test_lists_are_compared_in_one_form_whatever_their_spelling() -> None:
@@ -78,7 +78,12 @@ def test_a_denied_port_is_not_dialled_past_the_proxy(denied: str) -> None:
     assert host_ports(config(network=("localhost:8001",), deny_network=("localhost:8000", "x.test"))) == (8001,)
 
 
-def test_sockets_are_the_tasks_own_in_its_temporary_directory_and_its_literal_write_grants() -> None:
+def test_a_temporary_directory_in_a_write_grant_is_not_the_task_s_alone() -> None:
+    for granted, private in (("/tmp/", ()), ("/tmp/other/", ("/tmp/t",)), ("/tmp/t/deeper/", ("/tmp/t",))):
+        assert policy(config(allow_write=(granted,)), temp="/tmp/t").private_sockets == private
+
+
+def test_a_task_makes_sockets_in_its_temporary_directory_and_its_literal_write_grants() -> None:
     granted = (
         "/ws/apps/shop/dist/",
         r"/ws/apps/shop/pages/\[id\]/",
