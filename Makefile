@@ -143,6 +143,7 @@ search: test-tools
 bench: test-tools
 	$(BIN)/python tests/bench/run.py
 	$(BIN)/python tests/bench/observers.py
+	$(BIN)/python tests/bench/streams.py
 	$(BIN)/python tests/bench/network.py
 	$(BIN)/python tests/bench/proxy_loop.py
 	$(BIN)/python tests/bench/together.py

@@ -37,7 +37,7 @@ def _printed(bench: str) -> str:
 
 def test_every_bench_is_run_here() -> None:
     programs = {path.name for path in BENCHES.glob("*.py") if '__name__ == "__main__"' in path.read_text()}
-    others = {"names.py", "together.py", "network.py", "observers.py", "proxy_loop.py", "libraries.py"}
+    others = {"names.py", "together.py", "network.py", "observers.py", "proxy_loop.py", "libraries.py", "streams.py"}
     assert programs == {"run.py"} | others
 
 
@@ -53,6 +53,10 @@ def test_tasks_at_once_are_compared_and_memory_is_told() -> None:
     printed = _printed("together.py")
     assert len(re.findall(r"[0-9.]+x the throughput .* [0-9]+ verdicts differ", printed)) == 3, printed
     assert re.search(r"supervisor [0-9.]+ MiB", printed), printed
+
+
+def test_relayed_streams_are_compared_with_plain_descriptors() -> None:
+    assert len(_RATIO.findall(_printed("streams.py"))) == 5
 
 
 def test_a_proxy_is_compared_with_a_direct_way() -> None:

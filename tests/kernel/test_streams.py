@@ -104,13 +104,32 @@ def test_a_file_is_left_where_the_command_stopped_reading(quick_shop: Workspace)
         assert file.read() == b""
 
 
-def test_no_more_is_taken_from_a_pipe_than_a_pipe_holds(quick_shop: Workspace, pipe: tuple[int, int]) -> None:
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_nothing_is_taken_from_a_stream_that_the_command_does_not_read(quick_shop: Workspace, kind: str) -> None:
+    ends = os.pipe() if kind == "pipe" else tuple(one.detach() for one in socket.socketpair())
+    reading, writing = ends
+    try:
+        os.write(writing, b"one\n")
+        os.write(writing, b"two\n")
+        os.write(writing, bytes(10_000))
+        assert quick_shop.passes("read -r line </dev/null; sleep 0.1; true", stdin=reading) == ""
+        # a shell reads byte by byte, since it leaves the rest to what it runs
+        assert quick_shop.passes("read line; echo $line", stdin=reading) == "one\n"
+        assert quick_shop.passes("exec <&-; sleep 0.1", stdin=reading) == ""
+        assert os.read(reading, 4) == b"two\n"
+        assert quick_shop.passes("head -c 10000 | wc -c", stdin=reading) == "10000\n"
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+def test_no_more_is_taken_ahead_than_a_pipe_holds(quick_shop: Workspace, pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 1 << 20)
-    os.write(writing, bytes(500_000))
-    assert quick_shop.passes("read -r line </dev/null; sleep 0.2; true", stdin=reading) == ""
+    os.write(writing, bytes(900_000))
+    assert quick_shop.passes("head -c 8192 | wc -c; sleep 0.2", stdin=reading) == "8192\n"
     os.close(writing)
-    assert len(read_all(reading)) >= 500_000 - 65536
+    assert len(read_all(reading)) >= 900_000 - 8192 - (256 << 10)
 
 
 def test_one_file_for_both_outputs_is_written_in_order_and_at_its_end(quick_shop: Workspace) -> None:

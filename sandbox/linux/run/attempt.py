@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from sandbox.terminal.terminal_relay import Lend
 
 _CHUNK = 65536
+# the most bytes of output that are taken at once: as many as its pipe holds
+_OUTPUT = 256 << 10
 # No process of the sandbox outlives its warden: once the warden is gone, bytes left in a pipe are there already.
 _DRAIN_SECONDS = 2.0
 
@@ -49,7 +51,7 @@ class _Pipe:
 
     def ready(self, fd: int, _events: int) -> bool:
         """Take the bytes that are there; false at the end."""
-        chunk = os.read(fd, _CHUNK)
+        chunk = os.read(fd, _OUTPUT)
         if chunk:
             self.stream.take(chunk)
         return bool(chunk)

@@ -9,7 +9,9 @@ import os
 from typing import TYPE_CHECKING
 
 from sandbox.linux.inside import accepted_streams
-from sandbox.terminal.stream_relay import InputRelay, OutputRelay, enlarge
+from sandbox.terminal.input_relay import InputRelay
+from sandbox.terminal.output_relay import OutputRelay
+from sandbox.terminal.stream_relay import enlarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,9 +75,9 @@ class StandardStreams:
             enlarge(reading)
 
     def _relayed(self, relay: InputRelay | OutputRelay) -> None:
+        relay.start()
         self._relays.append(relay)
         self.inside.append(relay.inside)
-        relay.start()
 
     def begin(self) -> None:
         """Relay from now on: the command starts, and nothing was taken from the caller before."""
