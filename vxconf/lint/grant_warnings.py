@@ -12,6 +12,7 @@ from sandbox.base.host_facts import Kind
 from sandbox.request.credential_stores import STORES, SYSTEM
 from sandbox.request.protected_names import is_policy
 from vxconf.diagnostics.diagnostic import quoted
+from vxconf.lint.system_directories import opened_directory
 from vxconf.validate.finding import Finding
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def warnings_of_grants(
         *_outside(judged),
         *_opening_stores(judged, stores),
         *_opening_policy(judged),
+        *_opening_system(judged),
         *_large_by_name(judged, files),
     ]
     return tuple(
@@ -225,6 +227,20 @@ def _opening_policy(judged: JudgedBlock) -> Iterator[_Found]:
             entry = judged.resolution.origin(f"allowWrite[{index}]")[0]
             what = "lets the task grant itself and every other task of that project anything from its next run on"
             yield "VX416", entry, what, "have the task write elsewhere, and take what it wrote over by hand"
+
+
+def _opening_system(judged: JudgedBlock) -> Iterator[_Found]:
+    """Grants that open directories of the system, which are everybody's (VX417)."""
+    config, root = judged.resolution.config, judged.resolution.config.workspace
+    for name, grants in (("allowRead", config.allow_read), ("allowWrite", config.allow_write)):
+        writes = name == "allowWrite"
+        for index, grant in enumerate(grants):
+            opened = opened_directory(grant, root, writes=writes)
+            if opened is None or (not writes and paths.under(root, opened.path)):
+                continue  # a read of what holds the workspace is VX415's matter
+            entry = judged.resolution.origin(f"{name}[{index}]")[0]
+            what = f"opens {opened.path}" if opened.whole else f"lets the task write in {opened.path}"
+            yield "VX417", entry, f"{what}: {opened.held}", "name what the task needs of it"
 
 
 def _large_by_name(judged: JudgedBlock, files: Files) -> Iterator[_Found]:

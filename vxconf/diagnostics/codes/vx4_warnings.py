@@ -177,4 +177,16 @@ WARNINGS = (
         severity=Severity.WARNING,
         stage=Stage.HOST,
     ),
+    Code(
+        code="VX417",
+        slug="opens-the-system",
+        title="a grant opens a directory of the system",
+        means="What lies in `/etc`, `/var`, `/run`, `/dev` and their kind belongs to every program and user of the "
+        "machine: settings, sockets, secrets, devices. A task that root runs can read, or write, nearly all of it "
+        "through such a grant. Name the files the task needs.",
+        wrong=sandbox('allow.write = ["/var/"]'),
+        right=sandbox('allow.write = ["/var/cache/acme/"]'),
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
 )
