@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sandbox.base import globs, paths
 
-#: What lies in each directory, as a clause for people.
+#: Clauses for people about what lies in each directory.
 _HELD = {
     "/": "every file of this machine",
     "/boot": "what this machine starts with",
