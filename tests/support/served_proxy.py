@@ -135,6 +135,16 @@ class ServedProxy:
             return client.recv(4096)
 
 
+def query(name: str, kind: int = 1) -> bytes:
+    """A question for a name's addresses, those of IPv4 unless another kind is asked for."""
+    return b"\x12\x34\1\0\0\1\0\0\0\0\0\0" + name_data(name) + kind.to_bytes(2, "big") + b"\0\1"
+
+
+def name_data(name: str) -> bytes:
+    """A name as messages hold it."""
+    return b"".join(bytes((len(label),)) + label.encode("ascii") for label in name.split(".")) + b"\0"
+
+
 def head_of(client: socket.socket) -> bytes:
     """Everything up to the blank line."""
     head = b""

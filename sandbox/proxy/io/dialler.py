@@ -61,11 +61,14 @@ class Opened(NamedTuple):
     """A connection that was opened.
 
     Attributes:
+        host: the host that was judged, in canonical form: the one to name from here on, since a task's spelling (a
+            stand-in, say) means something else on another machine.
         proxy: the host's own proxy where the connection leads to it and it wants whole URLs, else `None`.
         named: see `ByteRelay.both`; `None` where no name was asked for.
     """
 
     connection: Connection
+    host: str
     proxy: HostProxy | None = None
     named: Callable[[str | None, str], object] | None = None
 
@@ -167,7 +170,7 @@ class Dialler:
         if (proxy := self._proxy(host, port, plain=plain)) is not None:
             connection = await self._connect(await self._addresses(proxy.host, proxy.port))
             if plain:
-                return Opened(connection, proxy)
+                return Opened(connection, host, proxy)
             try:
                 async with asyncio.timeout(_CONNECT_SECONDS):
                     await _tunnel(connection, proxy, host_patterns.spelled(host, port))
@@ -177,12 +180,12 @@ class Dialler:
             except BaseException:
                 connection.close()
                 raise
-            return Opened(connection, named=named)
+            return Opened(connection, host, named=named)
         found = [_address(host, port)] if address else await self._addresses(host, port)
         if host != "localhost" and not address:
             passed = self._guard(host, [str(each[0]) for _, each in found], port)
             found = [each for each in found if str(each[1][0]) in passed]
-        return Opened(await self._connect(found), named=named)
+        return Opened(await self._connect(found), host, named=named)
 
     def close(self) -> None:
         """Resolve no names any more."""
@@ -214,7 +217,7 @@ class Dialler:
         for address in addresses:
             # an address with a zone is one of a single link, whatever else it is (RFC 4007)
             bare = self._canonical_host(address.partition("%")[0])
-            if self._rules.denies(bare, port):
+            if any(self._rules.denies(each, port) for each in (bare, *address_guard.inside(bare))):
                 reason = reason or DENIED
             elif self._rules.lists(bare, port):
                 passed.add(address)
@@ -305,13 +308,18 @@ class Dialler:
 
     def _proxy(self, host: str, port: int, *, plain: bool) -> HostProxy | None:
         url = self._upstream.http if plain else self._upstream.https
-        if not url or host == "localhost" or excepted(host, port, self._upstream.except_for):
+        if not url or _is_loopback(host) or excepted(host, port, self._upstream.except_for):
             return None
         match = _PROXY.fullmatch(url)
         if match is None:
             raise Unreachable("the host's own proxy is of a kind that is not spoken")
         user, name, number = match.groups()
         return HostProxy(name.strip("[]"), int(number or 80), _authorization(user) if user else "")
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether a host is this machine, which no other one can lead to."""
+    return host in host_patterns.LOOPBACK or (host_patterns.is_address(host) and host.startswith("127."))
 
 
 def _close_late(attempt: asyncio.Task[Connection]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import h11
 
+from sandbox.base import host_patterns
 from sandbox.proxy.io.dialler import Unreachable
 from sandbox.proxy.policy.policy import NOT_ALLOWED, HostRefused
 
@@ -205,7 +206,8 @@ class HttpClient:
         # proxies carry other protocols through a tunnel alone
         opened = await self._dialler.open(host, port, plain=not upgrades)
         with opened.connection:
-            return await self._forward(request, opened, match[1], match[2] or "/", upgrades)
+            authority = host_patterns.spelled(opened.host, port).removesuffix(":80")
+            return await self._forward(request, opened, authority, match[2] or "/", upgrades)
 
     async def _connect(self, request: h11.Request) -> None:
         try:

@@ -72,6 +72,12 @@ def kind(address: str, own: frozenset[str]) -> str:
     return ""
 
 
+def inside(address: str) -> tuple[str, ...]:
+    """The IPv4 addresses that an IPv6 address may be another spelling of."""
+    parsed = ip_address(address)
+    return () if isinstance(parsed, IPv4Address) else tuple(map(str, _embedded(parsed)))
+
+
 def _kind(address: IPv4Address | IPv6Address, own: frozenset[str]) -> str:
     if address in _METADATA4 or any(address in network for network in _METADATA):
         return _CREDENTIALS

@@ -10,9 +10,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED, UpstreamProxies
+from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
 from sandbox.proxy.protocol import dns_messages
-from tests.support.served_proxy import SECONDS, ServedProxy, Server, all_of, echo, exactly, head_of, page
+from tests.support.served_proxy import (
+    SECONDS,
+    ServedProxy,
+    Server,
+    all_of,
+    echo,
+    exactly,
+    head_of,
+    name_data,
+    page,
+    query,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -234,14 +245,6 @@ def test_a_socks_client_that_speaks_something_else_is_told_so() -> None:
                 assert all_of(client).removesuffix(b"<reset>")[:4] == told
 
 
-def query(name: str, kind: int = dns_messages.A) -> bytes:
-    return b"\x12\x34\1\0\0\1\0\0\0\0\0\0" + name_data(name) + kind.to_bytes(2, "big") + b"\0\1"
-
-
-def name_data(name: str) -> bytes:
-    return b"".join(bytes((len(label),)) + label.encode("ascii") for label in name.split(".")) + b"\0"
-
-
 def test_an_allowed_name_gets_an_address_whose_listeners_lead_to_it() -> None:
     with (
         Server(echo) as server,
@@ -355,48 +358,6 @@ def test_a_reader_that_stops_holds_up_the_writer_and_nobody_else() -> None:
         slow.close()
 
 
-def test_the_hosts_own_proxy_is_gone_through_but_for_its_exceptions() -> None:
-    heads: list[bytes] = []
-
-    def proxy(client: socket.socket) -> None:
-        head = head_of(client)
-        heads.append(head)
-        client.sendall(b"HTTP/1.1 200 Fine\r\nContent-Length: 2\r\n\r\nok")
-
-    with Server(proxy) as server, Server(page) as direct:
-        upstream = UpstreamProxies(
-            http=f"http://bob:pw@127.0.0.1:{server.port}",
-            https=f"http://127.0.0.1:{server.port}",
-            except_for=("127.0.0.0/8", ".inner.test"),
-        )
-        with ServedProxy(["far.test", f"127.0.0.1:{direct.port}"], upstream=upstream) as served:
-            status, client = served.connect("far.test:443")
-            client.close()
-            assert (status, served.asked) == (200, [])
-            with served.proxied() as client:
-                client.sendall(b"GET http://far.test/x HTTP/1.1\r\nHost: far.test\r\n\r\n")
-                assert b" 200 " in head_of(client)
-            status, client = served.connect(f"127.0.0.1:{direct.port}")
-            client.close()
-            assert status == 200
-    assert heads[0].startswith(b"CONNECT far.test:443 HTTP/1.1\r\n")
-    assert heads[1].startswith(b"GET http://far.test/x HTTP/1.1\r\n")
-    assert b"Proxy-Authorization: Basic Ym9iOnB3\r\n" in heads[1]
-    assert len(heads) == 2
-
-
-@pytest.mark.parametrize("method", ["TRACE", "Trace"])
-def test_the_password_of_the_hosts_own_proxy_is_sent_with_nothing_that_is_answered_by_showing_it(method: str) -> None:
-    request = f"{method} http://far.test/ HTTP/1.1\r\nHost: far.test\r\nMax-Forwards: 0\r\nConnection: close\r\n\r\n"
-    with Server(page) as server:
-        for user, status in (("bob:pw@", b"400"), ("", b"200")):
-            upstream = UpstreamProxies(http=f"http://{user}127.0.0.1:{server.port}")
-            with ServedProxy(["far.test"], upstream=upstream) as served, served.proxied() as client:
-                client.sendall(request.encode())
-                assert head_of(client).split(b" ", 2)[1] == status
-                assert b"Basic" not in all_of(client)
-
-
 def test_a_server_that_breaks_off_is_told_from_one_that_ends() -> None:
     def broken(client: socket.socket) -> None:
         head_of(client)
@@ -416,3 +377,11 @@ def test_a_server_that_breaks_off_is_told_from_one_that_ends() -> None:
         with served.proxied() as client:
             client.sendall(f"GET http://127.0.0.1:{nothing.port}/ HTTP/1.1\r\nHost: x\r\n\r\n".encode())
             assert b" 502 " in head_of(client)
+
+
+@pytest.mark.parametrize("address", ["::ffff:192.0.2.5", "64:ff9b::192.0.2.5", "2002:c000:205::1", "::192.0.2.5"])
+def test_a_denied_address_is_denied_inside_another(address: str) -> None:
+    with ServedProxy(["a.test"], ["192.0.2.5"], hosts={"a.test": [address]}) as served:
+        status, client = served.connect("a.test:443")
+        client.close()
+        assert (status, served.reports) == (403, [("a.test:443", DENIED)])
