@@ -59,7 +59,9 @@ def below(directory: str, enters: Callable[[str], bool], *, opening: bool = Fals
         return
     levels = [_Level(directory, fd)]
     try:
-        yield from _listed(levels[0], enters)
+        found = _listed(directory, fd)
+        yield found
+        levels[0].todo = _entered_next(found, enters)
         while levels:
             here = levels[-1]
             if not here.todo:
@@ -72,33 +74,36 @@ def below(directory: str, enters: Callable[[str], bool], *, opening: bool = Fals
                 if error.errno not in _GONE:
                     yield Listing(path, closed=True)
                 continue
+            found = _listed(path, fd)
+            if not found.directories:  # most are such, and nobody comes back to one
+                os.close(fd)
+                yield found
+                continue
             levels.append(_Level(path, fd))
+            yield found
+            levels[-1].todo = _entered_next(found, enters)
             if len(levels) > _HELD:
-                found = os.fstat(here.fd)
+                there = os.fstat(here.fd)
                 os.close(here.fd)
-                here.fd, here.key = -1, (found.st_dev, found.st_ino)
-            yield from _listed(levels[-1], enters)
+                here.fd, here.key = -1, (there.st_dev, there.st_ino)
     finally:
         for level in levels:
             if level.fd >= 0:
                 os.close(level.fd)
 
 
-def _listed(level: _Level, enters: Callable[[str], bool]) -> Iterator[Listing]:
-    names: list[str] = []
-    directories: list[str] = []
+def _listed(path: str, fd: int) -> Listing:
     try:
-        with os.scandir(level.fd) as found:
-            for entry in found:
-                names.append(entry.name)
-                if entry.is_dir(follow_symlinks=False):
-                    directories.append(entry.name)
+        with os.scandir(fd) as listing:
+            found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listing]
     except OSError:
-        yield Listing(level.path, closed=True)
-        return
-    yield Listing(level.path, names, directories)
-    above = "" if level.path == "/" else level.path
-    level.todo = [name for name in directories if enters(f"{above}/{name}")]
+        return Listing(path, closed=True)
+    return Listing(path, [name for name, _ in found], [name for name, directory in found if directory])
+
+
+def _entered_next(found: Listing, enters: Callable[[str], bool]) -> list[str]:
+    above = "" if found.path == "/" else found.path
+    return [name for name in found.directories if enters(f"{above}/{name}")]
 
 
 def _left(levels: list[_Level]) -> Iterator[Listing]:

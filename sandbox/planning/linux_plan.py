@@ -30,7 +30,9 @@ _TEMP = Origin(reason="the task's own temporary directory")
 _PROJECT = Origin(reason="the task starts in its project's directory")
 
 
-def plan(request: Request, files: Files, *, temp: str | None = None, served: bool = True) -> Plan:
+def plan(
+    request: Request, files: Files, *, temp: str | None = None, served: bool = True, existing: bool = True
+) -> Plan:
     """Lay out the file system of one attempt; nothing is created.
 
     Args:
@@ -38,6 +40,8 @@ def plan(request: Request, files: Files, *, temp: str | None = None, served: boo
         files: the host's file system, as it is now.
         temp: the task's own temporary directory, canonical.
         served: whether something serves granted names; where nothing does, their directories are held.
+        existing: whether existing protected names are looked for, at any depth, so that the plan lays them over; no
+            refusal depends on it.
 
     Raises:
         RequestRefused: with every reason found, in the order of the config.
@@ -49,7 +53,7 @@ def plan(request: Request, files: Files, *, temp: str | None = None, served: boo
     if temp is not None:
         tree.write(temp, _TEMP, directory=True)
     grants, refused = request.writes_now(files)
-    executed = _write(request, files, tree, grants, served=served)
+    executed = _write(request, files, tree, grants, served=served, existing=existing)
     if not served:
         refused = (*refused, *hold(request, files, tree, executed))
     reads = ReadGrants(request, files, tree)
@@ -77,7 +81,7 @@ def plan(request: Request, files: Files, *, temp: str | None = None, served: boo
 
 
 def _write(
-    request: Request, files: Files, tree: MarkTree, grants: tuple[WriteGrant, ...], *, served: bool
+    request: Request, files: Files, tree: MarkTree, grants: tuple[WriteGrant, ...], *, served: bool, existing: bool
 ) -> ProtectedNames:
     """Grant every write grant, but for those another covers; the names that stay protected."""
     places = write_places(request, files, grants)
@@ -86,7 +90,7 @@ def _write(
     heads = tuple(dict.fromkeys(one.path for one in named if isinstance(one, Names)))
     granted = GrantedNames(named, executed=ProtectedNames(heads=heads, git_config=request.config.git_config))
     bound = _bind(tree, places, granted)
-    executed = protected(request, files, grants, bound=bound, names=names, heads=heads)
+    executed = protected(request, files, grants, bound=bound, names=names, heads=heads, search=existing)
     # The server of names keeps protected names in them as they are. Where nothing serves names, mounts have to.
     over = bound if served else [*bound, *(path for path in names if files.kind(path) is Kind.DIRECTORY)]
     _pin(files, tree, over, executed.kept)

@@ -72,6 +72,7 @@ def protected(
     bound: Iterable[str],
     names: Iterable[str],
     heads: Iterable[str],
+    search: bool = True,
 ) -> ProtectedNames:
     """The protected names in the places a task may write.
 
@@ -82,12 +83,13 @@ def protected(
         bound: directories and files that may be written.
         names: paths granted by name.
         heads: directories that patterns begin in.
+        search: whether those that exist are looked for.
     """
     names, git_config = tuple(names), request.config.git_config
     roots = tuple(dict.fromkeys((*bound, *names)))
     named = tuple(one.path for one in grants if one.kind in {"name", "file"} and is_policy(one.path))
     walls = tuple(wall.path for wall in (*request.walls, *request.stores))
-    found = existing(roots, files, git_config=git_config, without=walls).names
+    found = existing(roots, files, git_config=git_config, without=walls).names if search else ()
     return ProtectedNames(
         roots=roots,
         # A directory made beside a name may be moved into the name, with everything in it.

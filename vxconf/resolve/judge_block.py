@@ -231,7 +231,7 @@ def judge_block(
                 _profiled(request, where.files)
             elif any(map(globs.has_wildcard, (*trial.config.allow_read, *trial.config.allow_write))):
                 # a plan refuses patterns alone: one that would have to look at too many files
-                planned = _planned(request, where.files)
+                planned = _planned(request, where.files, existing=False)
         except RequestRefused as fault:
             diagnostics += [
                 refusal_diagnostic(r, path_of_field(trial.field(r.field), resolution, block), document)
@@ -327,10 +327,10 @@ class _Trial:
         return tuple(entry for now, entry in enumerate(value) if now not in gone) or default
 
 
-def _planned(request: Request, files: Files) -> Plan:
+def _planned(request: Request, files: Files, *, existing: bool = True) -> Plan:
     from sandbox.planning.linux_plan import plan
 
-    return plan(request, files)
+    return plan(request, files, existing=existing)
 
 
 def _profiled(request: Request, files: Files) -> None:

@@ -112,7 +112,12 @@ class LinuxRun(CommandRun):
             judge = Judge(boundary, ignore=self._request.config.ignore)
             spec = self._spec(prepared, programs, cwd=cwd, temp=temp, variables=variables, nested=nested)
             ended = resource_limits.ended_for_memory()
-            report = self._attempts(spec, judge)
+            try:
+                report = self._attempts(spec, judge)
+            except BaseException:
+                # A run may break off in any way, and nobody is to obey what its task left.
+                names_left_behind.set_aside(prepared.planned, prepared.before, shelf=self._shelf())
+                raise
             if report.started is None:
                 grant_directories.take_back(list(prepared.made))
                 _raise_the_machines_part(report.failed, prepared.asked)
@@ -206,10 +211,13 @@ class LinuxRun(CommandRun):
         with self._signalled(attempt):
             return attempt.run(lambda fds: self._host.hand_over(self._base, fds), self._host.lend)
 
+    def _shelf(self) -> quarantine.Quarantine:
+        return quarantine.Quarantine(self._request.facts.temp_root)
+
     def _clear(self, prepared: Prepared, judge: Judge, leftovers: tuple[str, ...]) -> None:
         """Take away files the task left where it may leave none."""
         planned, before = prepared.planned, prepared.before
-        shelf = quarantine.Quarantine(self._request.facts.temp_root)
+        shelf = self._shelf()
         for violation in names_left_behind.set_aside(planned, before, shelf=shelf):
             self._tell(violation)
         for path in leftovers:
