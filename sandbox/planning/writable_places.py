@@ -17,8 +17,6 @@ Changes = Literal["everything", "contents", "names"]
 
 # the sandbox's own devices, terminals and shared memory; nothing of the host's lies there but the null device's kind
 _DEVICES = "/dev"
-# a process's own settings; all others are read-only mounts
-_PROCESSES = "/proc"
 
 
 class WritablePlace(NamedTuple):
@@ -28,17 +26,14 @@ class WritablePlace(NamedTuple):
     changes: Changes
 
 
-def writable_places(operations: Iterable[Operation], *, masked: bool, own_proc: bool) -> tuple[WritablePlace, ...]:
+def writable_places(operations: Iterable[Operation], *, masked: bool) -> tuple[WritablePlace, ...]:
     """The places of a plan that a task may change, each once for each kind of change.
 
     Args:
         operations: parents before children.
         masked: whether a mask stands, which answers itself for names in it; what it does not show is not changed there.
-        own_proc: whether the task has a `/proc` of its own.
     """
     found = [WritablePlace(_DEVICES, "everything")]
-    if own_proc:
-        found.append(WritablePlace(_PROCESSES, "contents"))
     covers: list[str] = []
     for operation in operations:
         match operation:

@@ -127,6 +127,26 @@ def test_a_task_goes_before_whoever_started_it(each_box: Box) -> None:
     assert [int(word) for word in result.stdout.split()] == [min(1000, mine + 500)] * 3
 
 
+_TAKEN_BACK = "for n in self $$; do echo 0 >/proc/$n/oom_score_adj; echo -17 >/proc/$n/oom_adj; done 2>/dev/null; "
+
+
+@pytest.mark.parametrize("by", ["", "exec 3<>/dev/null; echo 0 >/dev/fd/../oom_score_adj; ", "cd /proc/self; "])
+def test_no_task_takes_its_place_back(each_box: Box, by: str) -> None:
+    mine = int(Path("/proc/self/oom_score_adj").read_text(encoding="ascii"))
+    result = each_box.run(f"{by}{_TAKEN_BACK}cat /proc/$$/oom_score_adj; grep -c ' /proc ro,' /proc/self/mountinfo")
+    first, mounts = result.stdout.split()
+    assert int(first) == min(1000, mine + 500), shown(result)
+    assert int(mounts) > 0, shown(result)
+
+
+def test_the_read_only_proc_is_what_keeps_it_there() -> None:
+    program = "import sandbox.linux.inside.resource_limits as limits; limits.be_killed_first()"
+    program += "; own = open('/proc/self/oom_score_adj', 'r+'); print(own.read()); own.seek(0); own.write('400')"
+    program += "; own.flush(); own.seek(0); print(own.read())"
+    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert [int(word) for word in done.stdout.split()][1] == 400
+
+
 def threads_of(user: int) -> int:
     found = 0
     for place in Path("/proc").glob("[0-9]*/status"):

@@ -94,7 +94,7 @@ def test_process_1_is_out_of_reach(each_box: Box) -> None:
         assert (process["Seccomp"], process["NoNewPrivs"]) == ("2", "1"), process
         assert {process["CapBnd"], process["CapEff"]} == {"0" * 16}, process
     told.pop("list fd")  # to root the numbers are shown, and nothing of what they are
-    assert {key: value for key, value in told.items() if value not in ("EACCES", "EPERM", "ENOENT")} == {}
+    assert {key: value for key, value in told.items() if value not in ("EACCES", "EPERM", "ENOENT", "EROFS")} == {}
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of x86_64")
@@ -116,7 +116,7 @@ def test_everything_is_read_only_but_what_is_granted(each_box: Box) -> None:
         before, _, behind = line.partition(" - ")
         place, options = before.split()[4:6]
         mounts[place] = (set(options.split(",")), behind.split()[0])
-    own = re.compile(rf"/dev(/.*)?|/proc|{re.escape(str(each_box.project))}/out|.*/vx-\d+/task-[^/]+")
+    own = re.compile(rf"/dev(/.*)?|{re.escape(str(each_box.project))}/out|.*/vx-\d+/task-[^/]+")
     writable = [
         place
         for place, (options, kind) in mounts.items()
@@ -126,7 +126,7 @@ def test_everything_is_read_only_but_what_is_granted(each_box: Box) -> None:
     for place, (given, _) in mounts.items():
         assert "nosuid" in given, place
         assert "nodev" in given or place.startswith("/dev"), place
-    assert "ro" in mounts["/proc/sys"][0]
+    assert "ro" in mounts["/proc"][0]
 
 
 _IN_A_MOUNT_NAMESPACE = """

@@ -22,14 +22,13 @@ _RIGHTS: dict[Changes, int] = {
 }
 
 
-def prepare(known: int, operations: Iterable[Operation], *, masked: bool, own_proc: bool) -> landlock.Ruleset:
+def prepare(known: int, operations: Iterable[Operation], *, masked: bool) -> landlock.Ruleset:
     """The rules of a task whose mounts stand; none where the kernel has no Landlock that is of use.
 
     Args:
         known: the kernel's version of Landlock.
         operations: the plan.
         masked: whether a mask stands.
-        own_proc: whether the task has a `/proc` of its own.
 
     Raises:
         Vanished: a place of the plan is gone from the tree, or a link leads to it by now.
@@ -40,7 +39,7 @@ def prepare(known: int, operations: Iterable[Operation], *, masked: bool, own_pr
     held: list[int] = [root]
     try:
         rules: list[tuple[int, int]] = []
-        for path, changes in writable_places(operations, masked=masked, own_proc=own_proc):
+        for path, changes in writable_places(operations, masked=masked):
             try:
                 held.append(kernel_calls.open_beneath(root, path.lstrip("/"), os.O_PATH))
             except OSError as error:

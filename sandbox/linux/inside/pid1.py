@@ -67,7 +67,7 @@ def run(
         for number in _CHANGED_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         if proc is None:
-            _open_proc(link, unmounted)
+            _insist_on_proc(link, unmounted)
         else:
             _keep_proc()
         if not _enter_user(inner) and proc is not None:
@@ -129,7 +129,11 @@ class ProcMasked(OSError):
 
 
 def mount_proc() -> None:
-    """Mount a `/proc` of this pid namespace over the present one, and make its settings read-only.
+    """Mount a read-only `/proc` of this pid namespace over the present one.
+
+    The kernel lets user 0 change settings without any capability (fs/proc/proc_sysctl.c, test_perm), and a task of
+    root's is user 0. It lets every process take back what made it the first to be killed (fs/proc/base.c,
+    __set_oom_adj).
 
     Raises:
         ProcMasked: the kernel refuses the mount.
@@ -138,52 +142,18 @@ def mount_proc() -> None:
         kernel_calls.mount_proc()
     except PermissionError as error:
         raise ProcMasked(error.errno, error.strerror, error.filename) from error
-    _close_settings()
+    kernel_calls.set_mount_attributes(
+        kernel_calls.AT_FDCWD, "/proc", add=kernel_calls.MOUNT_ATTR_RDONLY, recursive=False
+    )
 
 
-def _open_proc(link: socket.socket, unmounted: OSError | None) -> None:
-    """Let processes be written to through `/proc`, whose settings stay read-only."""
+def _insist_on_proc(link: socket.socket, unmounted: OSError | None) -> None:
+    """Tell the warden why there is no `/proc` of this pid namespace, where there is none."""
     if isinstance(unmounted, ProcMasked):
         _tell(link, b"no-proc " + reason(unmounted))
         os._exit(_SETUP_FAILED)
     if unmounted is not None:
         raise unmounted
-    kernel_calls.set_mount_attributes(
-        kernel_calls.AT_FDCWD, "/proc", remove=kernel_calls.MOUNT_ATTR_RDONLY, recursive=False
-    )
-
-
-def _close_settings() -> None:
-    """Make every entry of `/proc` read-only that is not about a process.
-
-    The kernel lets user 0 change settings without any capability (fs/proc/proc_sysctl.c, test_perm), and a task of
-    root's is user 0.
-    """
-    with os.scandir("/proc") as entries:
-        found = [
-            entry.name
-            for entry in entries
-            if not entry.name.isdecimal()
-            and not entry.is_symlink()
-            and (entry.is_dir() or entry.stat().st_mode & 0o222)
-        ]
-    proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    # a copy of a read-only mount is read-only
-    kernel_calls.set_mount_attributes(
-        kernel_calls.AT_FDCWD, "/proc", add=kernel_calls.MOUNT_ATTR_RDONLY, recursive=False
-    )
-    try:
-        for name in found:
-            tree = kernel_calls.clone_name(proc, name, recursive=False)
-            try:
-                kernel_calls.attach_mount_in(tree, proc, name)
-            finally:
-                os.close(tree)
-    finally:
-        os.close(proc)
-    kernel_calls.set_mount_attributes(
-        kernel_calls.AT_FDCWD, "/proc", remove=kernel_calls.MOUNT_ATTR_RDONLY, recursive=False
-    )
 
 
 def reason(error: BaseException) -> bytes:

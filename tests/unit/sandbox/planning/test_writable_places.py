@@ -19,20 +19,15 @@ _PLAN = (
 
 
 def test_only_what_is_granted_is_writable() -> None:
-    assert writable_places(_PLAN, masked=False, own_proc=True) == (
+    assert writable_places(_PLAN, masked=False) == (
         WritablePlace("/dev", "everything"),
-        WritablePlace("/proc", "contents"),
         WritablePlace("/ws/p/dist", "everything"),
         WritablePlace("/ws/p/one.txt", "contents"),
     )
 
 
-def test_the_proc_of_the_machine_is_not() -> None:
-    assert "/proc" not in {place.path for place in writable_places(_PLAN, masked=False, own_proc=False)}
-
-
 def test_names_in_a_cover_are_the_mask_s_to_answer_for_and_contents_beneath_it_are_not() -> None:
-    found = writable_places(_PLAN, masked=True, own_proc=True)
+    found = writable_places(_PLAN, masked=True)
     assert [place for place in found if place.path.startswith("/ws/p/nested") or place.path == "/ws"] == [
         WritablePlace("/ws", "names")
     ]
@@ -44,7 +39,7 @@ def test_a_granted_name_opens_the_directory_it_is_made_in() -> None:
         Name(path="/ws/p/other.txt", origin=_WHY),
         Names(path="/ws/gen", origin=_WHY, pattern="/ws/gen/*/x"),
     )
-    assert writable_places(plan, masked=False, own_proc=False)[1:] == (
+    assert writable_places(plan, masked=False)[1:] == (
         WritablePlace("/ws/p", "everything"),
         WritablePlace("/ws/gen", "everything"),
     )
@@ -52,4 +47,4 @@ def test_a_granted_name_opens_the_directory_it_is_made_in() -> None:
 
 def test_a_held_directory_is_writable_while_it_is_the_host_s() -> None:
     plan = (Held(path="/ws/p", origin=_WHY, directory=True, writable=True),)
-    assert writable_places(plan, masked=False, own_proc=False)[1:] == (WritablePlace("/ws/p", "everything"),)
+    assert writable_places(plan, masked=False)[1:] == (WritablePlace("/ws/p", "everything"),)
