@@ -15,7 +15,7 @@ from sandbox.request.find_protected_names import FoundNames, existing
 from sandbox.request.protected_names import ProtectedNames
 from sandbox.scratch import names_left_behind, quarantine
 from tests.conftest import make_tree
-from tests.redteam.conftest import Box, shown
+from tests.redteam.conftest import Box, shown, violated
 from tests.support.observers import ANSWERING, NEEDS_MASK
 
 if TYPE_CHECKING:
@@ -61,6 +61,20 @@ def test_nothing_is_planted_under_a_name_not_even_by_a_race(box: Box) -> None:
     hold(told)
     assert planted(box.project) == []
     assert (result.command_exit_code, result.exit_code) == (0, 1), shown(result)
+
+
+@NEEDS_MASK
+def test_a_link_made_beside_a_name_hides_nothing(box: Box) -> None:
+    """The host never has such a link: the mask keeps it apart."""
+    box.write = ("out/", "stage.ok")
+    (box.project / "out/a").mkdir()
+    result = box.run(
+        "ln -s out/a/.bashrc here; echo evil > here; mkdir made; ln -s $PWD/out/a made/there; mkdir made/there/.vscode;"
+        " rm -r here made; true"
+    )
+    assert violated(result, box.project) == {("write", "out/a/.bashrc"), ("write", "out/a/.vscode")}, shown(result)
+    assert os.listdir(box.project / "out/a") == []
+    assert {violation.errno for violation in result.violations} == {"EROFS"}, shown(result)
 
 
 def test_what_is_there_under_a_name_stays(box: Box) -> None:

@@ -87,11 +87,13 @@ class TaskTree:
     Attributes:
         masked: whether a mask stands in the task's root.
         refresh: has the task see at a path what it is to see there now; called before a link there is read.
+        staged: the text of a link that the mask shows and the host does not have.
     """
 
     def __init__(self, shows: Callable[[str], bool] = lambda _path: True, *, late: bool = False) -> None:
         self.masked = False
         self.refresh: Callable[[str], object] = _as_it_is
+        self.staged: Callable[[str], str | None] = lambda _path: None
         self._shows = shows
         self._late = late
         self._places: dict[str, int] = {}
@@ -141,6 +143,9 @@ class TaskTree:
             return None if place == "/dev/null" else self._of_dev(caller, place.removeprefix("/dev/"))
         try:
             if self.masked:
+                staged = self.staged(place)
+                if staged is not None:
+                    return staged
                 text = os.readlink(place)
                 return text if self._shows(place) else None
             self.refresh(place)

@@ -117,6 +117,7 @@ class RequestLoop:
         self._recorder.tree.masked = True
         if self._granted:
             self._server = PassthroughServer(self._tree, self._granted, self._staging, self._executed)
+            self._recorder.tree.staged = self._server.staged_link
             # files are handled from here on under the task's own rights, and with the mode bits it asks for
             os.umask(0)
             kernel_calls.drop_file_capabilities()

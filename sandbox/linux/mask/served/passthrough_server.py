@@ -97,6 +97,10 @@ class PassthroughServer:
     ) -> None:
         self._context = HandlerContext(tree, granted, staging, executed)
 
+    def staged_link(self, path: str) -> str | None:
+        """The text of a link that the task made beside a granted name, `None` where there is none."""
+        return self._context.names.staging.link(path)
+
     def answer(
         self, request: FuseRequest, *, now: int, owner: tuple[int, int]
     ) -> bytes | memoryview | SeenRequest | SlowCall | None:

@@ -63,6 +63,22 @@ class StagedNames:
         fd = self._areas.get(directory, -1)
         return [] if fd < 0 else _names(fd)
 
+    def link(self, path: str) -> str | None:
+        """The text of a link that is staged at a path, or further down in what is; `None` for anything else."""
+        if not self._areas:
+            return None
+        directory, _, below = path.rpartition("/")
+        while directory:
+            fd = self._areas.get(directory, -1)
+            if fd >= 0:
+                try:
+                    return os.readlink(below, dir_fd=fd)
+                except OSError:  # no link, or nothing staged
+                    pass
+            directory, _, name = directory.rpartition("/")
+            below = f"{name}/{below}"
+        return None
+
     def leftovers(self) -> tuple[str, ...]:
         """The paths of all staged names, as the task saw them; names below a staged directory are left out."""
         return tuple(sorted(f"{path.rstrip('/')}/{name}" for path, fd in self._areas.items() for name in _names(fd)))
