@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.contract.intents import Intent
+from sandbox.linux.caller.caller_memory import path_of_descriptor
 from sandbox.linux.caller.links_as_caller import CallFails, Unread, file_at, unread
 from sandbox.linux.caller.readable_memory import CallerMemory
 from sandbox.linux.caller.resolve_path_as_caller import walk
@@ -144,21 +145,21 @@ def _arguments(
     pid: int, call: observed_syscalls.Call, registers: tuple[int, ...]
 ) -> tuple[list[str], tuple[int, int, int] | None]:
     """The texts of a call's paths, and its `struct open_how`, `None` where it has none."""
-    with CallerMemory(pid) as memory:
-        how = None
-        if call.how >= 0:
-            if registers[call.how + 1] < observed_syscalls.OPEN_HOW_SIZE:
-                raise CallFails(errno.EINVAL)
-            how = observed_syscalls.open_how(memory.exactly(registers[call.how], observed_syscalls.OPEN_HOW_SIZE))
-        if call.size >= 0:
-            raw = [_socket_path(memory, registers[one.path], registers[call.size]) for one in call.paths]
-        else:
-            flags = observed_syscalls.flags_of(call, registers, how)
-            null = call.null or (call.empty and bool(flags & observed_syscalls.AT_EMPTY_PATH))
-            raw = [
-                b"" if null and not registers[one.path] else memory.text(registers[one.path], _PATH_MAX)
-                for one in call.paths
-            ]
+    memory = CallerMemory(pid)
+    how = None
+    if call.how >= 0:
+        if registers[call.how + 1] < observed_syscalls.OPEN_HOW_SIZE:
+            raise CallFails(errno.EINVAL)
+        how = observed_syscalls.open_how(memory.exactly(registers[call.how], observed_syscalls.OPEN_HOW_SIZE))
+    if call.size >= 0:
+        raw = [_socket_path(memory, registers[one.path], registers[call.size]) for one in call.paths]
+    else:
+        flags = observed_syscalls.flags_of(call, registers, how)
+        null = call.null or (call.empty and bool(flags & observed_syscalls.AT_EMPTY_PATH))
+        raw = [
+            b"" if null and not registers[one.path] else memory.text(registers[one.path], _PATH_MAX)
+            for one in call.paths
+        ]
     return [os.fsdecode(found) for found in raw], how
 
 
@@ -198,13 +199,20 @@ def _socket_path(memory: CallerMemory, at: int, size: int) -> bytes:
 
 def _base(pid: int, descriptor: int) -> str:
     """The directory a relative path starts from, as the caller sees it."""
-    name = "cwd" if descriptor == observed_syscalls.AT_FDCWD else f"fd/{descriptor}"
+    if descriptor == observed_syscalls.AT_FDCWD:
+        try:
+            return file_at(os.readlink(f"/proc/{pid}/cwd"))
+        except OSError as error:
+            raise unread(error, f"the working directory of process {pid}") from error
     try:
-        return file_at(os.readlink(f"/proc/{pid}/{name}"))
+        try:
+            return file_at(os.readlink(f"/proc/{pid}/fd/{descriptor}"))
+        except PermissionError:  # the files of an undumpable process belong to root
+            return file_at(path_of_descriptor(pid, descriptor))
     except OSError as error:
-        if name == "cwd" or error.errno not in (errno.ENOENT, errno.ESRCH):
-            raise unread(error, f"{name} of process {pid}") from error
-        raise CallFails(errno.EBADF) from error
+        if error.errno in (errno.ENOENT, errno.ESRCH, errno.EBADF):
+            raise CallFails(errno.EBADF) from error
+        raise unread(error, f"descriptor {descriptor} of process {pid}") from error
 
 
 def _normal(spelled: str) -> str:

@@ -25,6 +25,8 @@ _SYS_OPENAT2 = 437
 _SYS_PIDFD_GETFD = 438
 _PIDFD_THREAD = os.O_EXCL  # pidfd_open(2), Linux 6.9; before it, a pidfd names a process, of one table of descriptors
 
+PAGE = 4096
+
 RESOLVE_NO_MAGICLINKS = 2
 RESOLVE_BENEATH = 8
 RESOLVE_IN_ROOT = 0x10
@@ -46,6 +48,9 @@ class UnreadableMemory(Exception):
 
 class _Part(ctypes.Structure):
     _fields_ = (("base", ctypes.c_void_p), ("size", ctypes.c_size_t))
+
+
+_TwoParts = _Part * 2
 
 
 class _Message(ctypes.Structure):
@@ -165,6 +170,36 @@ class Caller:
             for name in ("SigPnd", "ShdPnd", "SigBlk", "SigCgt")
         )
         return bool((pending | shared) & ~blocked & caught)
+
+
+def read_at(thread: int, address: int, size: int) -> bytes:
+    """Bytes of a thread's memory, fewer where they end (process_vm_readv(2)); at most `PAGE` of them.
+
+    It reads the memory of an undumpable process, too, whose files in `/proc` belong to root (PR_SET_DUMPABLE).
+    """
+    buffer = ctypes.create_string_buffer(size)
+    here = _Part(ctypes.addressof(buffer), size)
+    # the kernel stops at the end of a part that it cannot read whole, so each is in one page
+    first = min(size, PAGE - address % PAGE)
+    there = _TwoParts(_Part(address, first), _Part(address + first, size - first))
+    count = 2 if size > first else 1
+    arguments = (ctypes.c_int(thread), ctypes.byref(here), 1, ctypes.byref(there), count, 0)
+    read = _checked(int(_libc.process_vm_readv(*arguments)))
+    return buffer.raw[:read]
+
+
+def path_of_descriptor(thread: int, number: int) -> str:
+    """The text of a link in `/proc` to a file of a thread's, told by a copy of its descriptor (Linux 6.9)."""
+    process = os.pidfd_open(thread, _PIDFD_THREAD)
+    try:
+        arguments = (ctypes.c_long(_SYS_PIDFD_GETFD), process, ctypes.c_int(number), ctypes.c_uint(0))
+        copy = _checked(int(_libc.syscall(*arguments)))
+        try:
+            return os.readlink(f"/proc/self/fd/{copy}")
+        finally:
+            os.close(copy)
+    finally:
+        os.close(process)
 
 
 def _meant(error: OSError) -> Exception:

@@ -14,6 +14,7 @@ import errno
 import os
 from typing import TYPE_CHECKING, Self
 
+from sandbox.linux.caller.caller_memory import path_of_descriptor
 from sandbox.linux.caller.resolve_path_as_caller import Jump
 from sandbox.linux.kernel import kernel_calls
 
@@ -32,6 +33,7 @@ _ALIASES = {_OWN: None, _THREAD: f"{_OWN}/task/{_THREAD}"}
 
 # answers by which a file system tells that a path has no link in its last place, or that its reader may not go there
 _NO_LINK = frozenset({errno.EINVAL, errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP})
+_NOTHING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ESRCH, errno.EINVAL, errno.ENAMETOOLONG, errno.EBADF})
 
 
 class Unread(Exception):
@@ -175,7 +177,7 @@ class TaskTree:
         try:
             text = self._text_of_proc(caller, proc, owner, rest)
         except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESRCH, errno.EINVAL, errno.ENAMETOOLONG):
+            if error.errno in _NOTHING:
                 return None
             if error.errno not in (errno.EACCES, errno.EPERM):
                 raise Unread(f"/proc/{name}: {error.strerror}") from error
@@ -201,16 +203,22 @@ class TaskTree:
         task, _, below = rest.partition("/")
         thread, _, what = below.partition("/")
         if task != "task" or not thread:
-            return _text(self._host_proc(), f"{_group(f'/proc/{caller}')}/{rest}")
+            return self._own_text(_group(f"/proc/{caller}"), rest)
         if thread == _THREAD:
-            return _text(self._host_proc(), f"{caller}/{what}")
+            return self._own_text(caller, what)
         # a thread is found beside the processes, too, by its number in the task's own pid namespace
         return _text(proc, f"{thread}/{what}" if what else thread)
 
-    def _host_proc(self) -> int:
+    def _own_text(self, thread: int, name: str) -> str:
         if "host" not in self._places:
             self._places["host"] = os.open("/proc", _TREE)
-        return self._places["host"]
+        try:
+            return _text(self._places["host"], f"{thread}/{name}")
+        except PermissionError:  # the files of an undumpable process belong to root
+            place, _, number = name.partition("/")
+            if place != "fd" or not number.isdecimal():
+                raise
+            return path_of_descriptor(thread, int(number))
 
     def _is_own(self, caller: int, proc: int, owner: str) -> bool:
         """Whether a number may be that of the caller's process."""

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING, Self
 
+from sandbox.linux.caller.caller_memory import read_at
 from sandbox.linux.caller.links_as_caller import CallFails, Unread, unread
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 # the top byte may be a tag, which the kernel passes over (PR_SET_TAGGED_ADDR_CTRL, ARCH_ENABLE_TAGGED_ADDR); without
 # one no program has memory so high
@@ -22,24 +19,10 @@ _UNTAGGED = (1 << 56) - 1
 
 
 class CallerMemory:
-    """The memory of a caller that stands still in a call.
-
-    Raises:
-        Gone, Unread: it cannot be read at all.
-    """
+    """The memory of a caller that stands still in a call."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        try:
-            self._memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
-            raise unread(error, f"the memory of process {pid}") from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        os.close(self._memory)
 
     def text(self, address: int, limit: int) -> bytes:
         """A text up to its end; the kernel reads at most `limit` bytes of one.
@@ -69,12 +52,26 @@ class CallerMemory:
         return found
 
     def _read(self, address: int, size: int) -> bytes:
+        address &= _UNTAGGED
         try:
-            return os.pread(self._memory, size, address & _UNTAGGED)
+            try:
+                return read_at(self._pid, address, size)
+            except OSError as error:
+                if error.errno not in (errno.EPERM, errno.ENOSYS):
+                    raise
+                # a container's own filter may refuse that call and not this file
+                return self._read_file(address, size)
         except OSError as error:
             if error.errno in (errno.EIO, errno.EFAULT):
                 return b""
             raise unread(error, f"the memory of process {self._pid}") from error
+
+    def _read_file(self, address: int, size: int) -> bytes:
+        memory = os.open(f"/proc/{self._pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.pread(memory, size, address)
+        finally:
+            os.close(memory)
 
     def _lack(self, address: int) -> CallFails | Unread:
         """Why the byte at an address could not be read."""
