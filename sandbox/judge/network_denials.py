@@ -11,7 +11,7 @@ from sandbox.contract.results import Fix, Hint, Violation, WithheldGrant
 from sandbox.judge import path_as_entry
 from sandbox.judge.boundary import never_counts
 from sandbox.proxy.policy import address_guard
-from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
+from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED, UNTOLD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +27,13 @@ OUTBOUND = "network-outbound"
 _UNNAMED = frozenset("\"'\\*?")
 
 _METADATA = frozenset(
-    {"metadata.google.internal", "metadata.goog", "metadata.azure.internal", "instance-data.ec2.internal"}
+    {
+        "metadata.google.internal",
+        "metadata.goog",
+        "metadata.azure.internal",
+        "instance-data.ec2.internal",
+        "metadata.tencentyun.com",
+    }
 )
 
 
@@ -118,6 +124,12 @@ class NetworkDenials:
             for target, _ in self._hosts
             if never_suggested(target)
         ]
+        notes += (
+            f"{path_as_entry.shown(target)}: its server may go by a name that was not judged; a client that greets it"
+            " in one plain TLS message, or an entry for its address in place of its name, is let through"
+            for target, reason in self._hosts
+            if reason.startswith(UNTOLD)
+        )
         notes += map(self._about, self._sockets)
         notes += (
             f"{path_as_entry.shown(target)}: {reason}"

@@ -16,7 +16,7 @@ from sandbox.judge.judge import Judge
 from sandbox.judge.network_denials import NetworkDenials, never_suggested
 from sandbox.planning.operations import Cover, Origin
 from sandbox.planning.path_reach import Plan
-from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
+from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED, UNTOLD
 
 P = "/ws/apps/shop"
 
@@ -141,6 +141,8 @@ def test_what_no_list_can_hold_is_not_suggested(target: str) -> None:
         "169.254.7.7:443",
         "[fe80::1]:80",
         "[fd00:ec2::254]:80",
+        "[fd20:ce::254]:80",
+        "168.63.129.16:80",
         "[::ffff:169.254.169.254]:80",
         "[::ffff:100.100.100.200]:80",
         "metadata.google.internal:80",
@@ -157,6 +159,16 @@ def test_a_metadata_or_link_local_address_is_never_suggested_and_the_report_says
     fix = asked.completed(None)
     assert fix is not None
     assert (fix.allow.network, fix.withheld) == (("files.test:443",), (target,))
+
+
+def test_a_greeting_whose_name_cannot_be_told_is_explained_and_not_cured_by_an_entry_for_it() -> None:
+    asked = judge()
+    violation = asked.take(dial("files.test:443", f"{UNTOLD}: an alert comes before it"))
+    assert violation is not None
+    assert "an alert comes before it" in violation.line
+    assert asked.completed(None) is None
+    (hint,) = asked.hints()
+    assert all(word in hint.line for word in ("files.test:443", "greets", "its address"))
 
 
 @pytest.mark.parametrize(

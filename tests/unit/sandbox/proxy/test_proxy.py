@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sandbox.proxy.policy import address_guard
 from sandbox.proxy.policy.policy import DENIED, NOT_ALLOWED
 from sandbox.proxy.protocol import dns_messages
 from tests.support.served_proxy import (
@@ -104,6 +105,26 @@ def test_a_listed_name_leads_to_no_address_of_this_machine(address: str, kind: s
         assert status == 403
         assert [asked for asked, _ in served.reports] == ["evil.test:80"]
         assert served.reports[0][1].endswith(kind)
+
+
+def test_without_the_guard_a_listed_name_would_lead_to_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above is refused by the guard, and by nothing else."""
+    monkeypatch.setattr(address_guard, "kind", lambda _address, _own: "")
+    with Server(page) as server, ServedProxy(["evil.test"], hosts={"evil.test": ["127.0.0.1"]}) as served:
+        with served.proxied() as client:
+            client.sendall(f"GET http://evil.test:{server.port}/ HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            assert b" 200 " in head_of(client)
+        assert served.reports == []
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "[fd20:ce::254]", "[fd00:ec2::23]", "[::ffff:168.63.129.16]"])
+def test_a_literal_metadata_address_is_refused_behind_names_of_any_kind(address: str) -> None:
+    with ServedProxy(["*.a.test", "10.0.0.1"]) as served, served.proxied() as client:
+        status, tunnel = served.connect(f"{address}:80")
+        tunnel.close()
+        client.sendall(f"GET http://{address}/ HTTP/1.1\r\nHost: a.test\r\n\r\n".encode())
+        assert (status, head_of(client).split(b" ", 2)[1]) == (403, b"403")
+        assert [reason for _, reason in served.reports] == [NOT_ALLOWED]
 
 
 def test_a_literal_address_of_this_machine_is_refused_unless_it_and_its_port_are_listed() -> None:
