@@ -153,6 +153,7 @@ class Tracer:
         recorder: gets the accesses that strace saw.
         outbound: gets the connections among them.
         executed: names that other programs execute, which no task may write.
+        emptied: directories of which the task is shown nothing.
 
     Attributes:
         lost: the reason that is told where strace ended before the command did.
@@ -164,8 +165,16 @@ class Tracer:
     lost = LOST
 
     def __init__(
-        self, strace: str, inside: int, recorder: Recorder, outbound: ReportedConnections, executed: ProtectedNames
+        self,
+        strace: str,
+        inside: int,
+        recorder: Recorder,
+        outbound: ReportedConnections,
+        executed: ProtectedNames,
+        *,
+        emptied: tuple[str, ...] = (),
     ) -> None:
+        self._emptied = emptied
         self._strace = strace
         self._recorder = recorder
         self._outbound = outbound
@@ -205,7 +214,9 @@ class Tracer:
         os.set_blocking(words, False)
         self._wait(command)
         os.set_blocking(output, False)
-        self._parser = TraceParser(_architecture(), self._places, cwd=cwd, root=command, noted=True)
+        self._parser = TraceParser(
+            _architecture(), self._places, cwd=cwd, root=command, noted=True, emptied=self._emptied
+        )
         self._open = True
         os.kill(command, signal.SIGCONT)
         return output

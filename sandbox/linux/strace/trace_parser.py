@@ -14,13 +14,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from sandbox.contract.intents import Intent
+from sandbox.contract.results import Access
 from sandbox.linux.kernel import observed_syscalls
 from sandbox.linux.strace import line_grammar
 from sandbox.linux.strace.trace_calls import CONNECTS, LINKS, REPEATED, TELLING, TracedCalls
 from sandbox.linux.strace.traced_processes import MAKES, TracedProcesses
 
 if TYPE_CHECKING:
-    from sandbox.contract.results import Access
+    from collections.abc import Iterable
+
     from sandbox.linux.strace.trace_calls import TracedFiles
     from sandbox.linux.strace.traced_processes import TracedProcess
 
@@ -78,7 +81,27 @@ WATCHED = (
     "exit",
     "exit_group",
 )
+# bytes of a path that strace writes as they are
+_PLAIN_BYTES = frozenset(range(ord(" "), 127)) - frozenset(b'<>\\"')
 _NAMES = {name.encode("ascii"): name for name in WATCHED}
+
+
+def _opened(directory: str) -> re.Pattern[bytes]:
+    """The lines of calls that opened a directory: each ends in the note of its file, also in two halves."""
+    # a watched call that returns a descriptor of a directory opened it
+    return re.compile(rb"^(?:(\d{1,10}) +|\[pid +(\d{1,10})\] ?)[^\n]* = \d+<%b>$" % _noted(directory), re.MULTILINE)
+
+
+def _noted(path: str) -> bytes:
+    """A pattern for a path as strace notes it: what is no plain character of ASCII, or ends a note, is octal."""
+    return b"".join(
+        re.escape(bytes((byte,))) if byte in _PLAIN_BYTES else rb"\\0*%o" % byte
+        for byte in path.encode("utf-8", "surrogateescape")
+    )
+
+
+def _listed(pid: int, directory: str) -> Access:
+    return Access(pid=pid, operation="openat", intent=Intent.OPEN, asked=directory, path=directory, exists=True)
 
 
 class TraceParser:
@@ -90,6 +113,7 @@ class TraceParser:
         cwd: where the command starts.
         root: the command's own process, 0 for the first that speaks.
         noted: whether strace notes the files that descriptors stand for (`-y`).
+        emptied: directories of which the task is shown nothing; an open of one succeeds, and counts with a note alone.
 
     Attributes:
         ended: whether the command's own process told that it ends (`exit_group`), or strace told so.
@@ -104,7 +128,9 @@ class TraceParser:
         cwd: str,
         root: int = 0,
         noted: bool = False,
+        emptied: Iterable[str] = (),
     ) -> None:
+        self._emptied = tuple((path, _opened(path)) for path in emptied)
         self._calls = TracedCalls(architecture, places, self._miss, noted=noted)
         self._processes = TracedProcesses(root, cwd)
         self._rest = b""
@@ -134,6 +160,10 @@ class TraceParser:
                 self._guarded(int(number or bracketed), line, found)
             elif line:
                 self._guarded(self._processes.root or 1, line, found)
+        for path, opened in self._emptied:
+            match = opened.search(whole)
+            if match is not None:
+                found.append(_listed(int(match[1] or match[2]), path))
         return found
 
     def _shortened(self, whole: bytes) -> bytes:

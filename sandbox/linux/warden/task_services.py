@@ -12,6 +12,7 @@ from sandbox.linux.kernel.syscall_numbers import ARCHITECTURES
 from sandbox.linux.observe.recorder import Recorder
 from sandbox.linux.proxy.proxy_handle import ProxyHandle
 from sandbox.linux.warden.request_loop import RequestLoop
+from sandbox.planning.operations import Empty
 from sandbox.planning.path_reach import Plan
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ class TaskServices:
 
         spec = self._spec
         outbound = ReportedConnections(spec.network, self.recorder, self.proxy)
-        self._tracer = Tracer(spec.tracer, self._inside, self.recorder, outbound, spec.executed)
+        emptied = tuple(one.path for one in spec.operations if isinstance(one, Empty))
+        self._tracer = Tracer(spec.tracer, self._inside, self.recorder, outbound, spec.executed, emptied=emptied)
 
     def trace(self, command: int, lost: Callable[[str], None]) -> None:
         """Have strace follow the command, if it is to: `lost` hears why it ended before the command did.

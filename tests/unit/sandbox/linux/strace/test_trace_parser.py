@@ -618,3 +618,19 @@ def test_a_thread_that_leaves_the_shared_working_directory_takes_nobody_with_it(
 
 def test_a_descriptor_that_is_not_open_leads_nowhere_and_leaves_no_hole() -> None:
     assert said('10 openat(99, "a", O_RDONLY) = -1 EBADF (Bad file descriptor)', noted=True) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("/home/mel/.aws", rb'7 openat(AT_FDCWD</ws/p>, "/home/mel/.aws", O_RDONLY|O_DIRECTORY) = 3</home/mel/.aws>'),
+        ("/home/mel/.aws", rb"[pid 7] <... openat resumed>) = 3</home/mel/.aws>"),
+        ("/home/\u00e9/.aws", rb'7 openat(AT_FDCWD</ws/p>, ".", O_RDONLY) = 3</home/\303\251/.aws>'),
+        ("/home/mel/.aws", rb'7 openat(AT_FDCWD</ws/p>, "x", O_RDONLY) = 3</home/mel/.aws/x>'),
+        ("/home/mel/.aws", rb'7 openat(AT_FDCWD</ws/p>, "x", O_RDONLY) = -1 ENOENT (/home/mel/.aws)'),
+    ],
+)
+def test_an_open_of_a_directory_that_shows_nothing_is_told_though_it_succeeded(path: str, line: bytes) -> None:
+    parser = TraceParser(X86_64, Places(), cwd="/ws/p", root=7, noted=True, emptied=(path,))
+    found = [(one.pid, one.intent, one.path) for one in parser.feed(line + b"\n") if one.path == path]
+    assert found == ([(7, Intent.OPEN, path)] if line.endswith(b".aws>") else [])
