@@ -15,7 +15,7 @@ import pytest
 from sandbox import Session
 from tests.conftest import REPOSITORY
 from tests.support.named import NamedWorkspace
-from tests.support.observers import NEEDS_MASK
+from tests.support.observers import ANSWERING_LONG, NEEDS_MASK
 
 _SUPPORT = REPOSITORY / "tests" / "support"
 _CALLS = _SUPPORT / "posix_calls.py"
@@ -34,12 +34,12 @@ def compared(output: str) -> dict[str, object]:
 
 
 @pytest.mark.slow
-@NEEDS_MASK
-def test_every_call_has_the_outcome_it_has_in_a_bound_directory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("observer", ANSWERING_LONG)
+def test_every_call_has_the_outcome_it_has_in_a_bound_directory(tmp_path: Path, observer: str) -> None:
     tmp_path.chmod(0o755)
     calls = shutil.copy(_CALLS, tmp_path / "calls.py")
     with Session() as session:
-        outcome = NamedWorkspace(str(tmp_path), session).run(_COMMAND.format(calls=calls))
+        outcome = NamedWorkspace(str(tmp_path), session, observer=observer).run(_COMMAND.format(calls=calls))
     assert (outcome.status, outcome.err, outcome.incomplete, outcome.leftovers) == (0, "", "", ())
     compared(outcome.out)
 

@@ -11,21 +11,24 @@ import pytest
 from sandbox import Session
 from tests.conftest import REPOSITORY
 from tests.support.named import NamedWorkspace
-from tests.support.observers import NEEDS_MASK
+from tests.support.observers import ANSWERING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = NEEDS_MASK
-
 _PROGRAM = REPOSITORY / "tests" / "support" / "random_tree.py"
 
 
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[NamedWorkspace, Path]]:
+@pytest.fixture(scope="module", params=ANSWERING)
+def shop(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[tuple[NamedWorkspace, Path]]:
     base = tmp_path_factory.mktemp("random")
     with Session() as session:
-        yield NamedWorkspace(str(base), session), Path(shutil.copy(_PROGRAM, base / "random_tree.py"))
+        yield (
+            NamedWorkspace(str(base), session, observer=request.param),
+            Path(shutil.copy(_PROGRAM, base / "random_tree.py")),
+        )
 
 
 def agree(shop: tuple[NamedWorkspace, Path], kind: str, seed: int, steps: int) -> None:

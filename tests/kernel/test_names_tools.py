@@ -12,18 +12,16 @@ import pytest
 
 from sandbox import Session
 from tests.support.named import NamedWorkspace
-from tests.support.observers import NEEDS_MASK
+from tests.support.observers import ANSWERING_LONG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = NEEDS_MASK
 
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[NamedWorkspace]:
+@pytest.fixture(params=ANSWERING_LONG)
+def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[NamedWorkspace]:
     with Session() as session:
-        workspace = NamedWorkspace(str(tmp_path), session)
+        workspace = NamedWorkspace(str(tmp_path), session, observer=request.param)
         os.mkdir(workspace.path("dist"))
         yield workspace
 

@@ -182,6 +182,10 @@ class _Expected:
         link = there and bool(self._host["lstat"][1])
         parent = os.path.isdir(os.path.dirname(self._path))
 
+        # where no mask serves names, mounts keep what other programs execute in them, and the directories above it
+        kept = plan.executed.holds(self.name) and plan.granted.served(self.name)
+        either = directory and (plan.leads(f"{self.name}{_BESIDE}") or kept)
+
         def given(yes: bool) -> Any:
             return [True] if yes else "refused"
 
@@ -190,7 +194,7 @@ class _Expected:
             "create in": given((writable and directory) or stages),
             "mkdir in": given((writable and directory) or stages or leads),
             "create": given(not (carrier or protected) and parent and ((own and not there) or beside)),
-            "rename": None if directory and plan.leads(f"{self.name}{_BESIDE}") else given(movable and not carrier),
+            "rename": None if either else given(movable and not carrier),
             "unlink": given(movable and (link or empty)),
         }
 
@@ -226,7 +230,7 @@ def test_a_task_finds_what_the_plan_says(session: Session, observer: str, world:
         world = dataclasses.replace(world, names=())  # it answers for no held directory
     base = os.path.realpath(tempfile.mkdtemp(prefix="world-"))
     try:
-        made = worlds.make(world, base, programs=_PROGRAMS, served=observer == "mask")
+        made = worlds.make(world, base, programs=_PROGRAMS, served=observer in ("mask", "notify"))
         for refusal in made.refused:
             note(f"left out: {refusal}")
         plan = made.plan()

@@ -28,5 +28,8 @@ OBSERVERS = [
 #: Those that answer a call before it is made: strace tells of what was done, and refuses nothing by its name.
 ANSWERING = OBSERVERS[:2]
 
+#: For long tests of what both do alike; shorter ones hold the second to it as well.
+ANSWERING_LONG = [ANSWERING[0], pytest.param("notify", marks=[*ANSWERING[1].marks, pytest.mark.further])]
+
 #: For whole tools that take long: strace only tells of what they did, which shorter tests of it hold as well.
 OBSERVERS_OF_LONG_TOOLS = [*ANSWERING, pytest.param("strace", marks=[*OBSERVERS[2].marks, pytest.mark.further])]

@@ -160,6 +160,14 @@ def _keep(tree: int, relative: str, passed: set[str]) -> None:
         passed: paths that are mounts already.
     """
     parts = relative.split("/")
+    try:
+        file = kernel_calls.open_beneath(tree, relative, os.O_PATH | os.O_NOFOLLOW)
+    except OSError:  # the host has taken it away, or a link is on the way
+        return
+    kind = os.fstat(file).st_mode
+    os.close(file)
+    if stat.S_ISLNK(kind):  # a link cannot be mounted on
+        return
     for depth in range(1, len(parts) + 1):
         here = "/".join(parts[:depth])
         if here in passed:
@@ -169,8 +177,7 @@ def _keep(tree: int, relative: str, passed: set[str]) -> None:
         try:
             copy = kernel_calls.clone_name(holder, parts[depth - 1], recursive=True)
             try:
-                if stat.S_ISLNK(os.fstat(copy).st_mode):  # a link cannot be mounted on
-                    return
+                _insist_on_no_link(copy)
                 if depth == len(parts):
                     kernel_calls.set_mount_attributes(copy, "", add=kernel_calls.MOUNT_ATTR_RDONLY)
                 kernel_calls.attach_mount_in(copy, holder, parts[depth - 1])

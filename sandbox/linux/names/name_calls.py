@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.linux.caller import call_paths
 from sandbox.linux.caller.caller_memory import Caller
@@ -59,7 +59,7 @@ class NameCalls:
         """
         try:
             handler = self._handlers.get(asked.call.name, self._look)
-            return handler(asked)
+            return self._look(asked) if asked.leaves_nothing() else handler(asked)
         finally:
             self.names.end_call()
 
@@ -106,7 +106,7 @@ class NameCalls:
         """
         executed = self.names.executed
         if executed and (executed.reserves(path, mixed.path) or (moved and carries(path, brings=brings))):
-            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+            _fails(errno.EROFS)
 
     def _open(self, asked: ReadCall) -> Answer:
         if not asked.named or asked.named[0].flags & os.O_PATH:
@@ -221,13 +221,12 @@ class NameCalls:
             return self._look(asked)
         named, names = asked.named[0], self.names
         spot = names.spot(named.path)
-        if spot is None or spot.mixed is None or not spot.exists or spot.kind is NameKind.PLACED:
+        if spot is None or spot.mixed is None or spot.kind is NameKind.PLACED:
             return None
+        _insist_on(spot)
         directory = asked.call.name == "rmdir" or (asked.call.name == "unlinkat" and asked.registers[2] & _REMOVEDIR)
         if spot.kind is NameKind.WAY:
-            return self._remove_way(spot) if directory else None
-        if names.holds_kept(named.path):
-            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+            return self._remove_way(spot) if directory else _fails(errno.EISDIR)
         name = spot.name + slash(named)
         (os.rmdir if directory else os.unlink)(name, dir_fd=spot.fd)
         names.refresh(spot.mixed, spot.name)
@@ -240,7 +239,7 @@ class NameCalls:
             return None
         self.names.refresh_all(way)
         if way.names or way.placed:
-            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
+            _fails(errno.ENOTEMPTY)
         found = os.stat(spot.name, dir_fd=spot.fd, follow_symlinks=False)
         self.names.ways.remove(spot.fd, spot.name, (found.st_dev, found.st_ino))
         self.names.refresh(spot.mixed, spot.name)
@@ -255,8 +254,9 @@ class NameCalls:
             number = observed_syscalls.signed(asked.registers[0]) if number < 0 else number
             return self._link_nameless(asked, number, named)
         source, target = self.names.spot(old.path), self._target(named)
-        if source is None or target is None or not source.exists:
+        if source is None or target is None:
             return None
+        _insist_on(source)
         if source.kind not in (NameKind.HOST, NameKind.STAGED) or _one_mount(source, target):
             return None
         os.link(source.name, target.name, src_dir_fd=source.fd, dst_dir_fd=target.fd, follow_symlinks=False)
@@ -294,10 +294,15 @@ class NameCalls:
         flags = asked.registers[4] & 0xFFFFFFFF if asked.call.name == "renameat2" else 0
         old, named, *_ = asked.named
         source, target = self.names.spot(old.path), self.names.spot(named.path)
-        if source is None or target is None or not source.exists or _one_mount(source, target):
+        if source is None or target is None or _one_mount(source, target):
             return None
-        if flags & _WHITEOUT or (flags & _NOREPLACE and target.exists) or (flags & _EXCHANGE and not target.exists):
-            return None  # the kernel says what is wrong
+        _insist_on(source)
+        if flags & _WHITEOUT or flags & (_NOREPLACE | _EXCHANGE) == _NOREPLACE | _EXCHANGE:
+            return _fails(errno.EINVAL)
+        if flags & _NOREPLACE and target.exists:
+            return _fails(errno.EEXIST)
+        if flags & _EXCHANGE:
+            _insist_on(target)
         if NameKind.PLACED in (source.kind, target.kind):
             return None
         found = os.stat(source.name, dir_fd=source.fd, follow_symlinks=False)
@@ -318,16 +323,28 @@ class NameCalls:
         """
         names = self.names
         if target.kind is NameKind.WAY and not directory:
-            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+            _fails(errno.EISDIR)
         new_way = target.kind is NameKind.NOTHING and directory and names.granted.leads(target.path)
         if NameKind.WAY in (source.kind, target.kind) or new_way:
-            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-        if names.holds_kept(source.path) or names.holds_kept(target.path):
-            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+            _fails(errno.EXDEV)
+        # a kept name is a mount below the name's own, and goes where that goes
+        ends_below = source.mixed is None or target.mixed is None
+        if ends_below and (names.holds_kept(source.path) or names.holds_kept(target.path)):
+            _fails(errno.EBUSY)
         if target.mixed is not None:
             self._spare_protected(target.mixed, target.path, moved=True, brings=directory)
         if source.mixed is not None:
             self._spare_protected(source.mixed, source.path, moved=exchange, brings=exchange)
+
+
+def _fails(code: int) -> NoReturn:
+    raise OSError(code, os.strerror(code))
+
+
+def _insist_on(spot: NameSpot) -> None:
+    """Have a call fail as everywhere on a name that is not there: a read-only mount would say EROFS of it."""
+    if not spot.exists:
+        _fails(errno.ENOENT)
 
 
 def _one_mount(source: NameSpot, target: NameSpot) -> bool:

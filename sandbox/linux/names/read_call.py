@@ -8,12 +8,14 @@ import stat
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.linux.caller.caller_memory import UnreadableMemory
+from sandbox.linux.kernel import kernel_calls
 from sandbox.linux.mask.served.inodes import magic_link
 
 if TYPE_CHECKING:
     from sandbox.linux.caller.call_paths import NamedPath
     from sandbox.linux.kernel.observed_syscalls import Call
 
+_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _OPENED_ANEW = ~(os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_NOFOLLOW | os.O_DIRECTORY)
 _UMASK = re.compile(r"^Umask:\s*([0-7]+)", re.MULTILINE)
 
@@ -43,6 +45,21 @@ class ReadCall(NamedTuple):
     call: Call
     registers: tuple[int, ...]
     named: tuple[NamedPath, ...]
+
+    def leaves_nothing(self) -> bool:
+        """Whether a path enters and leaves again a directory that is not there, so that the kernel fails the call."""
+        passed = {directory for named in self.named for directory in named.passed}
+        if not passed:
+            return False
+        root = os.open(f"/proc/{self.thread}/root", _DIRECTORY)
+        try:
+            for directory in passed:
+                os.close(kernel_calls.open_beneath(root, directory.strip("/"), _DIRECTORY))
+        except OSError:
+            return True
+        finally:
+            os.close(root)
+        return False
 
 
 #: The answer to a call: a descriptor, 0 for a call that was made, `None` for one that goes on.
