@@ -65,7 +65,7 @@ def err(text: str) -> None:
 
 
 def raw(text: str) -> None:
-    """Writes to standard error as `err` does, with the characters that a terminal obeys."""
+    """Writes to standard error as `err` does, with the characters that a terminal obeys: colours of our own."""
     try:
         sys.stderr.write(text)
     except BrokenPipeError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 RED, YELLOW, BLUE, BOLD, OFF = "\x1b[31m", "\x1b[33m", "\x1b[34m", "\x1b[1m", "\x1b[0m"
 
-_COLOURS = frozenset((RED, YELLOW, BLUE, BOLD, OFF))
 # GitHub's runner obeys a line that begins with the first, blanks aside, and the second anywhere (actions/runner,
 # ActionCommand)
 _COMMAND, _OLD_COMMAND = "::", "##["
@@ -22,12 +21,7 @@ def printable(string: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """Lines to print, without all that `printable` escapes but the colours of this module."""
+    """Lines without a colour, each as `printable` has it."""
     if text.replace("\n", "").isprintable() and _COMMAND not in text and _OLD_COMMAND not in text:
         return text
-    import re
-
-    return "\n".join(
-        "".join(part if part in _COLOURS else printable(part) for part in re.split(r"(\x1b\[[0-9]{0,2}m)", line))
-        for line in text.split("\n")
-    )
+    return "\n".join(map(printable, text.split("\n")))

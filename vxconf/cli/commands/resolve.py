@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, cast
 
 from sandbox.wire.config_json import to_json
-from vxconf.cli.console import FOUND, OK, err, is_coloured, out
+from vxconf.cli.console import FOUND, OK, is_coloured, out, raw
 from vxconf.cli.find_task import find_task, task_diagnostics_text
 from vxconf.workspace.project import Refused
 
@@ -21,7 +21,7 @@ def main(arguments: Arguments) -> int:
     try:
         config = task.resolve(cast("Platform | None", arguments["platform"]))
     except Refused as fault:
-        err(task_diagnostics_text(fault.diagnostics, task, colour=is_coloured(sys.stderr)))
+        raw(task_diagnostics_text(fault.diagnostics, task, colour=is_coloured(sys.stderr)))
         return FOUND
     out(to_json(config) + "\n")
     return OK

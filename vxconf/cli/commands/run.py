@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.contract.results import RunRefusal, RunResult
 from vxconf.cli.after_output import AfterOutput
-from vxconf.cli.console import NOT_RUN, UsageError, err, is_coloured, out
+from vxconf.cli.console import NOT_RUN, UsageError, err, is_coloured, out, raw
 from vxconf.cli.find_task import find_task, task_diagnostics_text
 from vxconf.cli.forward_signals import SignalForwarder
 from vxconf.run.report import block_refusal, engine_refusal, report_text, result_as_dict
@@ -92,7 +92,7 @@ def _refused(task: Task, refusals: tuple[Any, ...], *, as_json: bool) -> int:
         ]
         out(json.dumps(data, indent=2) + "\n")
     else:
-        err(task_diagnostics_text(refusals, task, colour=is_coloured(sys.stderr)))
+        raw(task_diagnostics_text(refusals, task, colour=is_coloured(sys.stderr)))
         err(f"{task.id} was not run\n")
     return NOT_RUN
 

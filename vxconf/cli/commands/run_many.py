@@ -15,7 +15,7 @@ from vxconf.cli.after_output import AfterOutput
 from vxconf.cli.console import FOUND, NOT_RUN, OK, UsageError, err, is_coloured, out, raw
 from vxconf.cli.find_task import task_diagnostics_text, task_in, workspace_here
 from vxconf.cli.forward_signals import SignalForwarder
-from vxconf.diagnostics.printable import harmless, printable
+from vxconf.diagnostics.printable import printable
 from vxconf.nearest_names import near_names
 from vxconf.run.report import block_refusal, report_text, result_as_dict
 from vxconf.run.schedule import Cycle, Step, schedule
@@ -132,7 +132,7 @@ def _refused(steps: tuple[Step[Task], ...], refused: dict[str, tuple[Diagnostic,
     for step in steps:
         fresh = tuple(d for d in refused.get(step.task.id, ()) if d not in shown)
         shown.update(fresh)
-        err(task_diagnostics_text(fresh, step.task, colour=is_coloured(sys.stderr)))
+        raw(task_diagnostics_text(fresh, step.task, colour=is_coloured(sys.stderr)))
     err(f"{' and '.join(refused)} refused: nothing was run\n")
     return NOT_RUN
 
@@ -191,7 +191,7 @@ class _Show:
         with self._lock:
             self._running.append(task.id)
             if not self._together and not self._as_json:
-                self._say(f"{task.id}\n")
+                self._say(f"{printable(task.id)}\n")
             self._draw()
 
     def output(self, task: Task, stream: int, chunk: bytes) -> None:
@@ -224,9 +224,9 @@ class _Show:
             self._draw()
 
     def _say(self, text: str) -> None:
-        """Write of our own to standard error, on a line and in a colour of its own."""
+        """Write text of our own, whose names are printable, to standard error: on a line and in a colour of its own."""
         if text:
-            self._write(2, (self._after.begin() + harmless(text)).encode("utf-8", "backslashreplace"))
+            self._write(2, (self._after.begin() + text).encode("utf-8", "backslashreplace"))
 
     def close(self) -> None:
         if self._status is not None:
@@ -254,9 +254,12 @@ class _Show:
 def _told(ended: EndedTask) -> str:
     task = ended.task
     if ended.refusals:
-        return task_diagnostics_text(ended.refusals, task, colour=is_coloured(sys.stderr)) + f"{task.id} was not run\n"
+        return (
+            task_diagnostics_text(ended.refusals, task, colour=is_coloured(sys.stderr))
+            + f"{printable(task.id)} was not run\n"
+        )
     if ended.result is None:
-        return f"{task.id} was not run: {ended.skipped}\n" if ended.skipped else ""
+        return printable(f"{task.id} was not run: {ended.skipped}") + "\n" if ended.skipped else ""
     text = report_text(ended.result, task)
     if not ended.passed:
         text += printable(f"{task.id} {_why(ended, ended.result)}") + "\n"

@@ -163,18 +163,16 @@ def test_no_form_for_people_or_for_a_runner_holds_what_either_obeys(hostile: str
         lines = re.sub(r"\x1b\[[0-9]{1,2}m", "", text).splitlines()
         assert len(lines) == 5
         assert all(shown.isprintable() and not shown.lstrip().startswith("::") for shown in lines)
-        assert harmless(text) == text
     for data in (render.diagnostic_as_dict(hostile_one), sarif_log([hostile_one], base="/ws")):
         assert json.dumps(data).isprintable()
 
 
-@pytest.mark.parametrize("hostile", HOSTILE)
-def test_lines_to_print_keep_our_colours_and_nothing_else(hostile: str) -> None:
-    text = harmless(f"{printable.RED}error{printable.OFF}: {hostile}\n{hostile}\n")
-    assert text.startswith("\x1b[31merror\x1b[0m: ")
-    left = text.replace("\x1b[31m", "").replace("\x1b[0m", "")
-    assert left.replace("\n", "").isprintable()
-    assert not any(line.lstrip().startswith("::") or "##[" in line for line in left.split("\n"))
+@pytest.mark.parametrize("hostile", [*HOSTILE, f"{printable.RED}x{printable.OFF}"])
+def test_lines_to_print_hold_nothing_that_is_obeyed(hostile: str) -> None:
+    text = harmless(f"error: {hostile}\n{hostile}\n")
+    assert text.startswith("error: ")
+    assert text.replace("\n", "").isprintable()
+    assert not any(line.lstrip().startswith("::") or "##[" in line for line in text.split("\n"))
 
 
 def test_an_annotation_over_several_lines_has_no_columns_and_a_warning_is_one() -> None:
