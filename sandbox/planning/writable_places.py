@@ -26,12 +26,13 @@ class WritablePlace(NamedTuple):
     changes: Changes
 
 
-def writable_places(operations: Iterable[Operation], *, masked: bool) -> tuple[WritablePlace, ...]:
+def writable_places(operations: Iterable[Operation], *, masked: bool, answered: bool) -> tuple[WritablePlace, ...]:
     """The places of a plan that a task may change, each once for each kind of change.
 
     Args:
         operations: parents before children.
         masked: whether a mask stands, which answers itself for names in it; what it does not show is not changed there.
+        answered: whether the warden opens for the task what it may write beneath a directory of granted names.
     """
     found = [WritablePlace(_DEVICES, "everything")]
     covers: list[str] = []
@@ -43,13 +44,13 @@ def writable_places(operations: Iterable[Operation], *, masked: bool) -> tuple[W
                 covers.append(path)
                 found.append(WritablePlace(path, "names"))
             case _:
-                found += _of_names(operation)
+                found += _of_names(operation, "names" if answered else "everything")
     return tuple(dict.fromkeys(found))
 
 
-def _of_names(operation: Operation) -> Iterator[WritablePlace]:
+def _of_names(operation: Operation, changes: Changes) -> Iterator[WritablePlace]:
     """The directory that granted names stand in: a file that is yet to be made is no place."""
     if isinstance(operation, Name):
-        yield WritablePlace(paths.parent(operation.path), "everything")
+        yield WritablePlace(paths.parent(operation.path), changes)
     elif isinstance(operation, Names):
-        yield WritablePlace(operation.path, "everything")
+        yield WritablePlace(operation.path, changes)

@@ -16,6 +16,7 @@ import pytest
 from sandbox import Session
 from sandbox.linux.kernel import landlock
 from tests.redteam.conftest import Box, shown
+from tests.support.observers import ANSWERING
 from tests.support.walls_away import NO_LANDLOCK, take_away
 
 if TYPE_CHECKING:
@@ -75,6 +76,57 @@ def test_without_landlock_a_pipe_on_a_read_only_mount_is_written_to(
     assert set(told.values()) == {"done"}
     assert all(word.startswith(_WORD) for word in came)
     assert str(box.project / "lib/pipe") in violations, "it is a violation all the same"
+
+
+_NAMES_OPEN = """from sandbox.linux.inside import landlock_rules
+found = landlock_rules.writable_places
+landlock_rules.writable_places = lambda plan, **given: found(plan, **{**given, "answered": False})"""
+
+
+@pytest.mark.parametrize("each_box", ANSWERING, indirect=True)
+def test_a_pipe_beside_a_granted_name_is_not_written_to_either(each_box: Box, base: Path) -> None:
+    each_box.write = ("out/", "made.txt", "own")
+    told, came, violations = _pipes(each_box, base)
+    assert came == [b"", b""]
+    assert set(told.values()) <= _REFUSED, told
+    assert str(each_box.project / "lib/pipe") in violations
+
+
+@pytest.mark.parametrize("each_box", ANSWERING, indirect=True)
+def test_nor_by_a_path_that_changes_after_the_look(each_box: Box) -> None:
+    each_box.write = ("out/", "made.txt")
+    with _read(each_box.project / "lib/pipe") as reader:
+        told, result = each_box.attack("swapped_pipe")
+        with pytest.raises(BlockingIOError):
+            os.read(reader, 9)
+    assert told["pipe"] == 0 < told["name"], shown(result)
+
+
+def test_without_that_rule_a_pipe_beside_a_granted_name_is_written_to(
+    box: Box, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box.write = ("out/", "made.txt")
+    take_away(monkeypatch, _NAMES_OPEN)
+    with Session() as box.session:
+        told, came, _ = _pipes(box, base)
+    assert {what for label, what in told.items() if label.startswith("granted")} == {"done"}
+    assert came[0].startswith(_WORD)
+    assert came[1] == b""
+
+
+@pytest.mark.parametrize("each_box", ANSWERING, indirect=True)
+def test_what_is_made_at_and_below_a_granted_name_is_written_to(each_box: Box) -> None:
+    each_box.write = ("made.txt", "own", "deep/*.txt")
+    result = each_box.run(
+        "umask 027; echo one > made.txt; echo two >> made.txt; cat made.txt; echo three > made.txt; cat made.txt\n"
+        "mkdir own && mkfifo own/pipe && (echo four > own/pipe &) && cat own/pipe\n"
+        "echo five > own/file && mv own/file made.txt && cat made.txt; mkdir -p deep; echo six > deep/a.txt\n"
+        "set -C; echo seven > made.txt"
+    )
+    assert result.stdout.split() == [b"one", b"two", b"three", b"four", b"five"], shown(result)
+    assert (result.violations, result.command_exit_code) == ((), 2), shown(result)
+    assert (each_box.project / "deep/a.txt").read_text(encoding="utf-8") == "six\n"
+    assert (each_box.project / "deep/a.txt").stat().st_mode & 0o777 == 0o640
 
 
 @pytest.fixture

@@ -22,13 +22,14 @@ _RIGHTS: dict[Changes, int] = {
 }
 
 
-def prepare(known: int, operations: Iterable[Operation], *, masked: bool) -> landlock.Ruleset:
+def prepare(known: int, operations: Iterable[Operation], *, masked: bool, answered: bool) -> landlock.Ruleset:
     """The rules of a task whose mounts stand; none where the kernel has no Landlock that is of use.
 
     Args:
         known: the kernel's version of Landlock.
         operations: the plan.
         masked: whether a mask stands.
+        answered: whether the warden answers the task's calls.
 
     Raises:
         Vanished: a place of the plan is gone from the tree, or a link leads to it by now.
@@ -39,7 +40,7 @@ def prepare(known: int, operations: Iterable[Operation], *, masked: bool) -> lan
     held: list[int] = [root]
     try:
         rules: list[tuple[int, int]] = []
-        for path, changes in writable_places(operations, masked=masked):
+        for path, changes in writable_places(operations, masked=masked, answered=answered):
             try:
                 held.append(kernel_calls.open_beneath(root, path.lstrip("/"), os.O_PATH))
             except OSError as error:

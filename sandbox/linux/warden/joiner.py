@@ -221,7 +221,12 @@ def _build(
             lambda: carry_out_mounts.plain_cover(spec.operations),
             sealed=functools.partial(_send, link, b"names") if spec.granted else _kept_by_nobody,
         )
-    rules = landlock_rules.prepare(landlock.version(), spec.operations, masked=shown is not None)
+    rules = landlock_rules.prepare(
+        landlock.version(),
+        spec.operations,
+        masked=shown is not None,
+        answered=notify != "none",
+    )
     network_listeners.resolve(resolver)
     stdio = accepted_streams.accepted(stdio) if spec.screen is None else pty.make(spec.screen, stdio[0])
     program = choose_task_filter.task_filter(spec, notify)

@@ -26,6 +26,7 @@ from sandbox.linux.names.mounter import Mounter
 from sandbox.linux.names.name_calls import NameCalls
 from sandbox.linux.names.read_call import HandedDescriptor, ReadCall
 from sandbox.linux.names.shown_names import ShownNames
+from sandbox.linux.names.write_opens import WriteOpens
 from sandbox.linux.observe.recorder import CallAnswer
 from sandbox.linux.warden.mode_calls import ModeCalls
 from sandbox.planning.served_and_staged_names import GrantedNames
@@ -101,6 +102,7 @@ class RequestLoop:
             proxy=proxy or NoProxyYet(),
         )
         self._modes = ModeCalls(recorder.architecture, self._sockets.own, missed=self._missed)
+        self._opens = WriteOpens(operations, recorder.architecture, self._sockets.own, missed=self._missed)
         self._mask = -1
         self._listener = -1
         self._owner = (0, 0)
@@ -163,7 +165,7 @@ class RequestLoop:
         if self._mask >= 0:
             self._serve_mask()
         end = time.monotonic() + _SETTLE_SECONDS
-        while not (self._sockets.settle(_LOOK_SECONDS) and self._modes.settle(_LOOK_SECONDS)):
+        while not all(one.settle(_LOOK_SECONDS) for one in (self._sockets, self._modes, self._opens)):
             if time.monotonic() > end:
                 self._missed(TimeoutError("a call was still being made at the end"))
                 break
@@ -187,6 +189,7 @@ class RequestLoop:
         self._listener = listener
         self._sockets.open(listener)
         self._modes.open(listener)
+        self._opens.open(listener)
         return listener
 
     def serve(self, descriptor: int, event: int) -> bool:
@@ -296,8 +299,11 @@ class RequestLoop:
                 made = self._made(self._names, seen, answer.paths)
         except Exception as error:  # noqa: BLE001  the caller must be answered in any case
             answer = CallAnswer(errno.EACCES, f"a call could not be read, and was refused ({error})")
-        if made is None and not answer.errno and self._modes.takes(seen):
+        goes_on = made is None and not answer.errno and not answer.unread
+        if goes_on and self._modes.takes(seen):
             self._modes.serve(seen)
+        elif goes_on and self._granted and self._opens.takes(seen, answer.paths):
+            self._opens.serve(seen, answer.paths[0])
         else:
             self._tell(seen, answer, made)
         if self._server is not None and self._recorder.waiting:
