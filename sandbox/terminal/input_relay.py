@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _TYPED = 4096
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.5
+# Seconds for which nothing can be told, after which an input counts as awaited.
+_UNKNOWN = 1.0
 _NONBLOCK = 2  # SPLICE_F_NONBLOCK, as tee(2) takes it
 
 
@@ -32,11 +34,11 @@ class InputRelay(StreamRelay):
 
     Args:
         source: the caller's, which stays the caller's; or all the bytes there are.
-        awaited: says whether a process of the command's waits for input at the end of a pipe; of that pipe it is given
-            what fstat(2) says.
+        awaited: says whether a process of the command's waits for input at the end of a pipe, `None` where it cannot
+            tell; of that pipe it is given what fstat(2) says.
     """
 
-    def __init__(self, source: int | bytes, awaited: Callable[[os.stat_result], bool]) -> None:
+    def __init__(self, source: int | bytes, awaited: Callable[[os.stat_result], bool | None]) -> None:
         super().__init__("vxconf-stdin")
         self._bytes = source if isinstance(source, bytes) else b""
         self._source = self._pipe = self._unread = -1
@@ -183,15 +185,19 @@ class InputRelay(StreamRelay):
 
     def _wanted(self) -> bool:
         """Wait until somebody wants what was typed; false once the command is gone or has closed its input."""
-        pipe, pause = os.fstat(self._pipe), _FIRST_PAUSE
+        pipe, pause, unknown = os.fstat(self._pipe), _FIRST_PAUSE, 0.0
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         poll.register(self._pipe, 0)
-        while not (_in_foreground(self._source) and self._awaited(pipe)):
+        while True:
+            is_awaited = _in_foreground(self._source) and self._awaited(pipe)
+            # an input that is never read is worse than one that is read ahead
+            if is_awaited or unknown > _UNKNOWN:
+                return True
             if poll.poll(pause * 1000):
                 return False
+            unknown = unknown + pause if is_awaited is None else 0.0
             pause = min(2 * pause, _LONGEST_PAUSE)
-        return True
 
     def _give_back(self) -> None:
         """Set the caller's file back by what the command did not read, once the command is gone."""

@@ -191,12 +191,13 @@ def test_a_result_comes_after_the_last_byte_was_delivered(quick_shop: Workspace,
     assert not select.select([reading], [], [], 0)[0]
 
 
-def test_a_run_that_is_stopped_waits_for_no_reader(quick_shop: Workspace, pipe: tuple[int, int]) -> None:
+def test_a_run_that_is_stopped_waits_for_no_reader(quick_shop: Workspace, pipe: tuple[int, int], talk: Talk) -> None:
     _, writing = pipe
-    with Session() as session:
-        quick_shop.session = session
-        wait = in_background(lambda: quick_shop.run("echo up >&2; cat /dev/zero", stdout=writing))
-        time.sleep(0.5)
+    with Session() as quick_shop.session:
+        wait = in_background(lambda: quick_shop.run("echo up >&2; cat /dev/zero", stdout=writing, on_stderr=talk.heard))
+        talk.until("up")
+        while select.select([], [writing], [], 0)[1]:
+            time.sleep(0.01)
     assert wait().signal == "SIGKILL"
 
 

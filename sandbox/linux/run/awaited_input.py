@@ -36,12 +36,11 @@ def process_above(command: int) -> int:
     return 0
 
 
-def is_awaited(first: int, pipe: os.stat_result) -> bool:
-    """Whether a process waits to read from a pipe.
+def is_awaited(first: int, pipe: os.stat_result) -> bool | None:
+    """Whether a process waits to read from a pipe; `None` where nothing can be told of any, as before it executes.
 
     Args:
-        first: a process, as the host numbers it, that is looked at with all that descend from it. Where nothing can be
-            told of it, the answer is yes: an input that nobody reads is worse than one that was read ahead.
+        first: a process, as the host numbers it, that is looked at with all that descend from it.
         pipe: what fstat(2) says of the pipe.
     """
     names = ARCHITECTURES[os.uname().machine].names
@@ -50,16 +49,14 @@ def is_awaited(first: int, pipe: os.stat_result) -> bool:
         try:
             with open(f"{task}/syscall", encoding="ascii") as file:
                 words = file.read().split()
-        except ProcessLookupError:
-            continue
-        except OSError:
+        except OSError:  # it has ended, or keeps to itself, as process 1 does
             continue
         seen = True
         look = _WAITS.get(names.get(int(words[0]), "")) if words[0].isdecimal() else None
         with contextlib.suppress(OSError, ValueError, struct.error):  # it has ended meanwhile, or runs on
             if look is not None and look(_Call(task, tuple(int(word, 16) for word in words[1:7])), pipe):
                 return True
-    return not seen
+    return False if seen else None
 
 
 def _threads(first: int) -> Iterator[str]:

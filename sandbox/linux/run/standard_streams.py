@@ -41,7 +41,7 @@ class StandardStreams:
         stdin: int | bytes | None,
         stdout: OutputStream | int,
         stderr: OutputStream | int,
-        awaited: Callable[[os.stat_result], bool],
+        awaited: Callable[[os.stat_result], bool | None],
     ) -> None:
         self.inside: list[int] = []
         self.heard: list[tuple[int, OutputStream]] = []
@@ -59,7 +59,7 @@ class StandardStreams:
                 os.close(fd)
             raise
 
-    def _input(self, stdin: int | bytes | None, awaited: Callable[[os.stat_result], bool]) -> None:
+    def _input(self, stdin: int | bytes | None, awaited: Callable[[os.stat_result], bool | None]) -> None:
         if stdin is None or (isinstance(stdin, int) and accepted_streams.is_null(stdin)):
             self.inside.append(empty())
         else:
