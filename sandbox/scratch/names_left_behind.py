@@ -36,6 +36,7 @@ class _Inode(NamedTuple):
     number: int
     kind: int
     changed: int
+    owner: int
 
     @property
     def is_laid_over(self) -> bool:
@@ -48,12 +49,14 @@ class NamesBefore(NamedTuple):
 
     Attributes:
         names: protected names.
+        links: the texts of those that are links, over which nothing can be mounted.
         bare: see `FoundNames`.
         closed: directories that could not be looked into, and walls: what is in them is out of reach while they stay.
         beside: every entry of held directories.
     """
 
     names: Mapping[str, _Inode | None]
+    links: Mapping[str, str]
     bare: Mapping[str, str]
     closed: Mapping[str, _Inode | None]
     beside: frozenset[str]
@@ -68,8 +71,10 @@ def before(plan: Plan, files: Files) -> NamesBefore:
     """
     found = _look(plan, files, plan.executed.without)
     walls = (wall for wall in plan.executed.without if any(paths.under(wall, root) for root in plan.executed.roots))
+    names = {path: _inode(path) for path in found.names if path not in plan.executed.named}
     return NamesBefore(
-        names={path: _inode(path) for path in found.names},
+        names=names,
+        links={path: text for path, one in names.items() if one is not None and (text := _link(path, one))},
         bare=found.bare,
         closed={path: _inode(path) for path in (*found.closed, *walls)},
         beside=_listed(plan, HostFiles()),
@@ -97,7 +102,12 @@ def set_aside(plan: Plan, was: NamesBefore, *, shelf: Quarantine) -> tuple[Viola
             continue
         inside = search(directory, _Opening(), git_config=plan.executed.git_config, enters=lambda _path: True)
         told += _each(plan, was, inside, shelf)
-        told += (_moved(path, "cannot be looked into", shelf) for path in inside.closed)
+        for path in inside.closed:
+            shut = (
+                f"{path} cannot be looked into, and the task can make names in it: give its user the right to list it"
+            )
+            told.append(_violation(path, shut) if path in was.closed else _moved(path, "cannot be looked into", shelf))
+    told += (_put_back(path, text) for path, text in was.links.items() if _inode(path) is None)
     told += (
         _moved(path, _what(path), shelf)
         for path in _in_held(plan, files, was.beside)
@@ -182,9 +192,31 @@ def _same(old: _Inode, now: _Inode) -> bool:
 
 
 def _is_out_of_reach(directory: str, was: NamesBefore) -> bool:
-    """Whether a directory was closed before as it is now, so that nobody came in."""
+    """Whether a directory was closed before as it is now, so that the task made nothing in it."""
     old, now = was.closed.get(directory), _inode(directory)
-    return old is not None and old == now and not os.access(directory, os.X_OK)
+    if old is None or now is None or old != now:
+        return False
+    return not os.access(directory, os.X_OK) or (now.owner != os.getuid() and not os.access(directory, os.W_OK))
+
+
+def _link(path: str, inode: _Inode) -> str:
+    try:
+        return os.readlink(path) if inode.kind == stat.S_IFLNK else ""
+    except OSError:
+        return ""
+
+
+def _put_back(path: str, text: str) -> Violation:
+    """Put a link back that the task took away or replaced."""
+    try:
+        fd = walk_directories.open_through_no_link(paths.parent(path), flags=walk_directories.PASS, opening=True)
+        try:
+            os.symlink(text, paths.name(path), dir_fd=fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        return _violation(path, f"{path} {_what(path)}: it was taken away, and cannot be put back ({error.strerror})")
+    return _violation(path, f"{path} {_what(path)}: it was taken away, and was put back as a link to {text}")
 
 
 def _inode(path: str) -> _Inode | None:
@@ -198,7 +230,7 @@ def _inode(path: str) -> _Inode | None:
         return None
     finally:
         os.close(fd)
-    return _Inode(found.st_dev, found.st_ino, stat.S_IFMT(found.st_mode), found.st_ctime_ns)
+    return _Inode(found.st_dev, found.st_ino, stat.S_IFMT(found.st_mode), found.st_ctime_ns, found.st_uid)
 
 
 def _moved(path: str, what: str, shelf: Quarantine, advice: str = "") -> Violation:

@@ -150,12 +150,16 @@ def test_one_that_exists_is_laid_over_at_any_depth(box: Box, monkeypatch: pytest
     assert same is mounts, shown(result)
 
 
-def test_a_link_that_is_replaced_is_set_aside_and_one_that_stays_is_not(box: Box) -> None:
-    make_tree(box.project, {"out/a/.zshrc": Link("rc"), "out/b/.zshrc": Link("rc"), "out/b/rc": "x\n"})
+@pytest.mark.parametrize("attack", ["rm a/.zshrc a/vx.toml", "mv a/.zshrc x; mv a/vx.toml y; echo evil > a/vx.toml"])
+def test_a_link_that_is_taken_away_or_replaced_is_put_back(box: Box, attack: str) -> None:
+    """Nothing can be mounted over a link."""
+    links = {"out/a/.zshrc": Link("rc"), "out/b/.zshrc": Link("rc"), "out/a/vx.toml": Link("../../base.toml")}
+    make_tree(box.project, {**links, "out/b/rc": "x\n"})
     box.observer = "none"
-    result = box.run("cd out; rm a/.zshrc; echo evil > a/.zshrc; mkdir new")
-    assert violated(result, box.project) == {("write", "out/a/.zshrc")}, shown(result)
-    assert obeyed(box.project / "out") == {"b/.zshrc"}
+    result = box.run(f"cd out; {attack}; echo evil > a/.zshrc; mkdir new")
+    assert violated(result, box.project) == {("write", "out/a/.zshrc"), ("write", "out/a/vx.toml")}, shown(result)
+    assert {name: Link(os.readlink(box.project / name)) for name in links} == links
+    assert obeyed(box.project / "out") == {"a/.zshrc", "a/vx.toml", "b/.zshrc"}
 
 
 def test_what_others_do_meanwhile_is_told_and_nothing_is_deleted(box: Box) -> None:
@@ -189,3 +193,15 @@ def test_below_a_pattern_what_it_matches_is_looked_through(box: Box, pattern: st
     assert [os.path.relpath(violation.path, box.project) for violation in told] == ["gen/new/.vscode"]
     assert obeyed(box.project / "gen") == {"old/.vscode", "old/.vscode/x", "old/.vscode/y"}
     assert (box.project / "other/new/.vscode/x").exists()
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may look into everything")
+def test_directories_nobody_could_come_into_are_left_as_they_are(box: Box) -> None:
+    make_tree(box.project, {"out/closed/.vscode/x": "mine\n", "out/known/.vscode/x": "mine\n"})
+    box.observer = "none"
+    (box.project / "out/closed").chmod(0)
+    result = box.run("mkdir out/new")
+    assert (result.exit_code, result.violations) == (0, ()), shown(result)
+    assert os.stat(box.project / "out/closed").st_mode & 0o777 == 0
+    (box.project / "out/closed").chmod(0o755)
+    assert (box.project / "out/closed/.vscode/x").read_text() == "mine\n"
