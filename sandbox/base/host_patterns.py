@@ -26,6 +26,8 @@ _URL = r"([a-zA-Z][a-zA-Z0-9+.-]*)://(?:[^/@]*@)?([^/?#]*)"
 
 # Characters that no host has: one program's host is another's user, path, zone or escape.
 _NEVER = frozenset(" /\\@?#%*,;<>\"'`{}|^&=+()!$~")
+# Letters that the standards of 2003 and of 2008 read as different names (UTS 46, 4.1.1): ß is ss in the first.
+_DEVIATIONS = frozenset("\u00df\u1e9e\u03c2\u200c\u200d")
 #: The spellings of this machine in a task.
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -277,6 +279,8 @@ def _ipv6(bracketed: str) -> str:
 
 
 def _idna(name: str) -> str:
+    if not _DEVIATIONS.isdisjoint(name):
+        raise PatternRefused("the name holds a letter that programs read in two ways", hint="write it as xn--…")
     try:
         return name.encode("idna").decode("ascii").lower()
     except UnicodeError:

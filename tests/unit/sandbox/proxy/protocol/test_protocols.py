@@ -57,6 +57,7 @@ def test_a_host_has_one_form_however_it_is_presented(text: str, host: str) -> No
         ),
         *("a\r\n.b.c", "u@b.c", "b.c/d", "b.c#d", "b.c?d", "b.c%2e", "*.b.c", "[::1", "::1]", "[::1]x", "fe80::1%eth0"),
         *("a\u200b.b.c\u202e", "a" * 64 + ".b.c", "a." * 127 + "bc.d", "-a.b.c", "a.b\\c"),
+        *("straße.example", "STRAẞE.example", "βόλος.example", "a\u200c.b.c"),
     ],
 )
 def test_what_programs_read_in_different_ways_is_no_host(text: str) -> None:
