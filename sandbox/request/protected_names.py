@@ -165,7 +165,9 @@ def is_policy(path: str) -> bool:
 
 
 def remedy(path: str, *, git_config: bool) -> str:
-    """The remedy for a task that makes a protected name, where there is one: for repositories that git makes."""
+    """The remedy for a task that makes a protected name, where there is one."""
+    if is_policy(path):
+        return "have the task leave it alone, or name that very file in allow.write"
     parts = [folded(part) for part in paths.parts(path)]
     in_repository = _GIT in parts and not {HOOKS, *SETTINGS}.isdisjoint(parts[-2:])
     if git_config or not (in_repository or parts[-1:] == ["head"]):

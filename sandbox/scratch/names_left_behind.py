@@ -15,7 +15,7 @@ from sandbox.base.host_facts import Kind
 from sandbox.contract.results import Violation
 from sandbox.machine import walk_directories
 from sandbox.machine.ask_facts import HostFiles
-from sandbox.planning.operations import Names
+from sandbox.planning.operations import Names, shown
 from sandbox.planning.served_and_staged_names import GrantedNames
 from sandbox.request.find_protected_names import FoundNames, existing, search
 from sandbox.request.protected_names import CARRIERS, folded, is_policy, named_below, remedy
@@ -239,7 +239,7 @@ def _moved(path: str, what: str, shelf: Quarantine, advice: str = "") -> Violati
 
 
 def _violation(path: str, line: str) -> Violation:
-    return Violation(kind="write", operation="create", target=path, path=path, errno="", line=line)
+    return Violation(kind="write", operation="create", target=path, path=path, errno="", line=shown(line))
 
 
 def _what(path: str) -> str:

@@ -205,3 +205,12 @@ def test_directories_nobody_could_come_into_are_left_as_they_are(box: Box) -> No
     assert os.stat(box.project / "out/closed").st_mode & 0o777 == 0
     (box.project / "out/closed").chmod(0o755)
     assert (box.project / "out/closed/.vscode/x").read_text() == "mine\n"
+
+
+def test_what_is_told_of_a_name_stays_on_one_line_and_says_the_remedy(box: Box) -> None:
+    box.observer = "none"
+    result = box.run('cd out; d=$(printf \'a\\033[2J\\nb\'); mkdir "$d"; echo x > "$d/vx.toml"')
+    (told,) = result.violations
+    assert told.path.endswith("/a\x1b[2J\nb/vx.toml")
+    assert told.line.isprintable(), told.line
+    assert told.line.endswith("name that very file in allow.write")
