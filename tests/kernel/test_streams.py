@@ -201,6 +201,11 @@ def test_a_run_that_is_stopped_waits_for_no_reader(quick_shop: Workspace, pipe: 
     assert wait().signal == "SIGKILL"
 
 
+def test_a_run_that_takes_too_long_waits_for_no_reader(quick_shop: Workspace, pipe: tuple[int, int]) -> None:
+    result = quick_shop.run("cat /dev/zero", stdout=pipe[1], timeout=0.3)
+    assert (result.exit_code, result.timed_out) == (124, True), shown(result)
+
+
 @pytest.mark.parametrize("way", _WAITS)
 def test_a_terminal_is_read_for_who_waits_for_input_and_left_alone_otherwise(
     quick_shop: Workspace, screen: tuple[int, int], way: str

@@ -143,7 +143,8 @@ class Attempt:
             with terminal_relay.raw(typed, lend):
                 report = self._pump(ours)
             if self._relayed is not None:
-                self._relayed.end(lambda: self._stopped)
+                late = report.finished is not None and report.finished.timed_out
+                self._relayed.end(lambda: self._stopped or late)
             return report
         finally:
             with self._lock:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from sandbox.terminal.output_stream import OutputStream
 
-# Seconds for a reader of the caller's to take what is left, once a run was stopped.
-_PATIENCE = 2.0
+# Seconds for a reader of the caller's to take what is left, once a run was stopped or took too long.
+_PATIENCE = 1.0
 _LOOK = 0.1
 
 
@@ -88,7 +88,7 @@ class StandardStreams:
         """Wait until all that the command wrote was delivered: no process of its own lives any more.
 
         Args:
-            stopped: whether the run was stopped from outside; nobody then waits for ever for who takes nothing.
+            stopped: whether the run was stopped or took too long; nobody then waits for ever for who takes nothing.
         """
         for relay in self._relays:
             relay.end()
