@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
 import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -126,6 +128,44 @@ def test_what_no_kernel_tells_is_no(answered: Box, shared: Path, monkeypatch: py
     assert heard == 0
     assert set(told.values()) == {"EPERM"}, told
     assert all("does not tell whose it is" in v.line for v in result.violations)
+
+
+@pytest.fixture
+def layered(shared: Path) -> Iterator[Path]:
+    """A directory of overlayfs, which tells programs the numbers of its layers."""
+    if os.geteuid():
+        pytest.skip("mounts need root")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as upper:
+        for directory in (shared / "lower", shared / "top", Path(upper, "u"), Path(upper, "w")):
+            directory.mkdir()
+        options = f"lowerdir={shared}/lower,upperdir={upper}/u,workdir={upper}/w"
+        made = subprocess.run(
+            ["mount", "-t", "overlay", "none", f"{shared}/top", "-o", options], capture_output=True, check=False
+        )
+        if made.returncode:
+            pytest.skip(f"no overlayfs here: {made.stderr.decode()}")
+        yield shared / "top"
+        subprocess.run(["umount", "-l", f"{shared}/top"], check=True)
+
+
+@pytest.mark.one_user
+@pytest.mark.parametrize("answered", ANSWERING[1:], indirect=True)
+def test_on_layers_the_task_s_own_is_reached_and_another_s_is_not(answered: Box, layered: Path) -> None:
+    told, _, heard = _attack(answered, layered)
+    assert heard == 0
+    assert set(told.values()) == {"EPERM"}, told
+    program = (
+        "import os, socket, sys\n"
+        "for kind in (1, 2, 5):\n"
+        "    s = socket.socket(socket.AF_UNIX, kind); s.bind(f'{sys.argv[1]}/own{kind}')\n"
+        "    s.listen() if kind != 2 else None\n"
+        "    c = socket.socket(socket.AF_UNIX, kind); c.connect(f'{sys.argv[1]}/own{kind}'); print(kind)\n"
+    )
+    (answered.project / "lib/own.py").write_text(program, encoding="utf-8")
+    config = dataclasses.replace(answered.request().config, allow_write=(f"{layered}/",))
+    request = answered.session.request(config, workspace_root=str(answered.root))
+    result = answered.session.run(request, command=f"{PYTHON} lib/own.py {layered}", observer=answered.observer)
+    assert (result.exit_code, result.stdout) == (0, b"1\n2\n5\n"), shown(result)
 
 
 _DAEMON = """

@@ -94,9 +94,9 @@ class SocketCalls:
         """Answer the calls that wait at `listener`."""
         self._listener = listener
 
-    def ask(self, network: socket.socket) -> None:
-        """Learn of the task's own sockets through a netlink socket of its network."""
-        self._targets.sockets = SocketsOfTask(network)
+    def ask(self, network: socket.socket, first: int) -> None:
+        """Learn of the task's own sockets through a netlink socket of its network; `first` is its process 1."""
+        self._targets.sockets = SocketsOfTask(network, first)
 
     def takes(self, seen: Notification) -> bool:
         """Whether a notified call is a socket call; in any case its thread is done with the call before."""

@@ -7,21 +7,27 @@ socket on, or whose daemon forked, is told of all the same. A socket of the host
 from __future__ import annotations
 
 import _thread
+import contextlib
 import errno
+import fcntl
 import os
 import socket
 import struct
 from typing import TYPE_CHECKING
 
 from sandbox.linux.caller import caller_memory
+from sandbox.linux.caller.caller_memory import Caller
 from sandbox.linux.kernel import sockaddr, unix_diag
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sandbox.linux.connect.unix_socket_path import SocketPath
 
 _ANSWER_SIZE = 1 << 16
 _SECONDS = struct.pack("<qq", 5, 0)
 _LOW = 0xFFFFFFFF
+_SIOCUNIXFILE = 0x89E0
 
 
 class SocketsOfTask:
@@ -29,10 +35,12 @@ class SocketsOfTask:
 
     Args:
         asked: a netlink socket of the task's network, `None` where there is none.
+        first: the task's process 1, as the host numbers it.
     """
 
-    def __init__(self, asked: socket.socket | None) -> None:
+    def __init__(self, asked: socket.socket | None, first: int = 0) -> None:
         self._asked = asked
+        self._first = first
         self._lock = _thread.allocate_lock()
         if asked is not None:
             asked.setblocking(True)
@@ -48,9 +56,30 @@ class SocketsOfTask:
     def made(self, place: SocketPath) -> bool:
         """Whether the task bound a socket to a file; what cannot be told is no."""
         about = os.fstat(place.descriptor)
-        if about.st_ino > _LOW:
-            return False
-        return any(one.inode == about.st_ino and one.device == about.st_dev for one in self._all())
+        bound = self._all()
+        if about.st_ino <= _LOW and any(one.inode == about.st_ino and one.device == about.st_dev for one in bound):
+            return True
+        # some file systems number themselves otherwise for programs: btrfs each subvolume, overlayfs each layer
+        unsure = {one.socket for one in bound if about.st_ino > _LOW or one.device != about.st_dev}
+        return bool(unsure) and any(os.path.samestat(about, file) for file in self._files(unsure))
+
+    def _files(self, sockets: set[int]) -> Iterator[os.stat_result]:
+        """The files of sockets that a process of the task holds, as the kernel opens them (SIOCUNIXFILE in unix(7))."""
+        names = {f"socket:[{number}]" for number in sockets}
+        for process in _processes(self._first):
+            try:
+                held = os.listdir(f"/proc/{process}/fd")
+                mine = [int(fd) for fd in held if _link(f"/proc/{process}/fd/{fd}") in names]
+                with Caller(process) as caller:
+                    for number in mine:
+                        with caller.socket(number) as copy:
+                            file = fcntl.ioctl(copy.fileno(), _SIOCUNIXFILE)
+                        try:
+                            yield os.fstat(file)
+                        finally:
+                            os.close(file)
+            except (OSError, caller_memory.UnreadableMemory):  # the process, or its descriptor, is gone
+                continue
 
     def _all(self) -> list[unix_diag.BoundFile]:
         if self._asked is None:
@@ -67,6 +96,24 @@ class SocketsOfTask:
                 self._asked = None
                 return []
         return found
+
+
+def _processes(first: int) -> list[int]:
+    """A process and all below it; a process 1 gets the orphans of its namespace (pid_namespaces(7))."""
+    found = [first] if first else []
+    for process in found:
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"/proc/{process}/task"):
+                with open(f"/proc/{process}/task/{thread}/children", encoding="ascii") as children:
+                    found += map(int, children.read().split())
+    return found
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
 
 
 def is_bound(place: SocketPath) -> bool:

@@ -178,9 +178,9 @@ class RequestLoop:
             return self._names.names.close()
         return () if self._server is None else self._server.close()
 
-    def ask_for_sockets(self, network: int) -> None:
-        """Learn of the task's own sockets through a netlink socket of its network."""
-        self._sockets.ask(socket.socket(fileno=network))
+    def ask_for_sockets(self, network: int, first: int) -> None:
+        """Learn of the task's own sockets through a netlink socket of its network; `first` is its process 1."""
+        self._sockets.ask(socket.socket(fileno=network), first)
 
     def open_listener(self, listener: int) -> int:
         """Serve the filter's listener."""

@@ -78,9 +78,9 @@ class Warden:
         self._tell_begun = begun
         inside = prepared.bubblewrap.inside
         self._services = TaskServices(spec, inside, wake, published=published)
-        self._ask_for_sockets(prepared.asked)
         self._timeout = CommandTimeout(spec.timeout, spec.grace)
         self._processes = TaskProcesses(prepared.first, on_kill=self._timeout.killed)
+        self._ask_for_sockets(prepared.asked)
         self._decoder = Decoder()
         self._link_open = True
         self._armed = False
@@ -202,7 +202,7 @@ class Warden:
 
     def _ask_for_sockets(self, asked: Iterable[int]) -> None:
         for network in asked:
-            self._services.requests.ask_for_sockets(network)
+            self._services.requests.ask_for_sockets(network, self._processes.first)
 
     def _arm(self, rest: bytes) -> None:
         """Watch a finished sandbox, whose process 1 waits for that, and let bubblewrap's processes go."""
