@@ -64,6 +64,27 @@ def test_a_name_beside_is_staged_and_renamed_into_place(shop: NamedWorkspace) ->
     assert {name for names in seen for name in names} == {*HOST, "out.txt"}
 
 
+def test_threads_that_replace_a_name_find_it_whole_at_any_time(shop: NamedWorkspace) -> None:
+    script = """
+import os, threading
+def work(n):
+    for i in range(60):
+        with open(f'.t{n}', 'w') as file: file.write('whole')
+        os.rename(f'.t{n}', 'out.txt')
+        with open('out.txt') as file: found.add(file.read())
+found = set()
+threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+for one in threads: one.start()
+for one in threads: one.join()
+os.unlink('out.txt')
+print(found, os.path.exists('out.txt'))
+"""
+    os.mkdir(shop.path("dist"))
+    shop.put("dist/script.py", script)
+    outcome = shop.run("python3 dist/script.py")
+    assert (outcome.out, outcome.err, outcome.leftovers) == ("{'whole'} False\n", "", ())
+
+
 def test_what_is_left_in_staging_is_told_and_never_reaches_the_host(shop: NamedWorkspace) -> None:
     outcome = shop.run("echo 1 > junk; mkdir -p made/deep; echo 2 > made/deep/f; cat junk made/deep/f; ls")
     assert outcome.out == "1\n2\ngen\njunk\nlib\nmade\nplain\n"

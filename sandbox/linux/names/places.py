@@ -6,6 +6,9 @@ import errno
 import os
 import stat
 
+from sandbox.linux.kernel import kernel_calls
+
+_EXCHANGE = 2
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -65,6 +68,15 @@ def make(cover: int, place: str, *, directory: bool) -> None:
         os.mkdir(place, 0o755, dir_fd=cover)
     else:
         os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o000, dir_fd=cover))
+
+
+def replace(cover: int, place: str, target: int, name: str) -> None:
+    """Put a place at a name that another one has, which goes.
+
+    A rename over a place takes its mount away before it is over, and whoever looks meanwhile would find the place.
+    """
+    kernel_calls.rename(cover, place, target, name, _EXCHANGE)
+    remove(cover, place)
 
 
 def remove(cover: int, place: str) -> None:

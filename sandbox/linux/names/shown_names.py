@@ -43,7 +43,7 @@ class ShownNames:
 
     Args:
         tree: a writable descriptor of the file system that shows the plan's covers.
-        directories: the paths of the plan's directories.
+        directories: the paths of the plan's covers, and of the ways in them.
         area: an empty directory of this run, for names beside granted ones (`StagedNames`).
         executed: names that other programs execute; those that exist stay as they are.
     """
@@ -270,8 +270,7 @@ class ShownNames:
 
     def _show(self, mixed: Mixed, name: str, wanted: Shown) -> int | None:
         """Show a name; a descriptor of what is mounted (a copy of the place for what is not), `None` to look again."""
-        place = f".vx-{os.getpid()}-{self._count}"
-        self._count += 1
+        place = self._free_place()
         path = paths.join(mixed.path, name)
         holder = self._holder(mixed, wanted.kind)
         fd = -1
@@ -307,8 +306,15 @@ class ShownNames:
         shown = mixed.names.get(name)
         if shown is not None and (shown.directory or wanted.directory):
             self._hide(mixed, name)
-        os.rename(place, name, src_dir_fd=mixed.cover, dst_dir_fd=mixed.cover)
+        if name in mixed.names:
+            places.replace(mixed.cover, place, mixed.cover, name)
+        else:
+            os.rename(place, name, src_dir_fd=mixed.cover, dst_dir_fd=mixed.cover)
         mixed.names[name] = wanted
+
+    def _free_place(self) -> str:
+        self._count += 1
+        return f".vx-{os.getpid()}-{self._count}"
 
     def _hide(self, mixed: Mixed, name: str) -> None:
         shown = mixed.names.pop(name, None)
@@ -319,7 +325,11 @@ class ShownNames:
             for one in tuple(below.names):
                 self._hide(below, one)
             os.close(below.cover)
-        places.remove(mixed.cover, name)
+        # a removal takes the mount away first, and whoever looks between the two would find the empty place
+        place = self._free_place()
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(name, place, src_dir_fd=mixed.cover, dst_dir_fd=mixed.cover)
+        places.remove(mixed.cover, place)
 
     def moved(self, source: NameSpot, target: NameSpot, flags: int) -> None:
         """Show a rename that was made on the host, or between the host and the staging area."""
@@ -333,7 +343,12 @@ class ShownNames:
                 self.refresh(mixed, name)
 
     def _move(self, old: Mixed, source: NameSpot, new: Mixed, target: NameSpot, exchange: int) -> None:
-        kernel_calls.rename(old.cover, source.name, new.cover, target.name, exchange)
+        if exchange:
+            kernel_calls.rename(old.cover, source.name, new.cover, target.name, exchange)
+        elif target.name in new.names:
+            places.replace(old.cover, source.name, new.cover, target.name)
+        else:
+            os.rename(source.name, target.name, src_dir_fd=old.cover, dst_dir_fd=new.cover)
         moved, replaced = old.names.pop(source.name), new.names.pop(target.name, None)
         moved.kind = target.kind
         new.names[target.name] = moved

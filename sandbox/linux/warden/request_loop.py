@@ -29,6 +29,7 @@ from sandbox.linux.names.shown_names import ShownNames
 from sandbox.linux.names.write_opens import WriteOpens
 from sandbox.linux.observe.recorder import CallAnswer
 from sandbox.linux.warden.mode_calls import ModeCalls
+from sandbox.planning.operations import Bind, Empty
 from sandbox.planning.served_and_staged_names import GrantedNames
 from sandbox.proxy.policy.policy import Policy
 from sandbox.request.protected_names import ProtectedNames
@@ -85,6 +86,7 @@ class RequestLoop:
             operations,
             remember_missing=lambda path: not (path + "/").startswith(slashed) and path not in above,
         )
+        self._bound = {one.path for one in operations if isinstance(one, (Bind, Empty))}
         self._granted = granted
         self._staging = staging
         self._executed = executed
@@ -136,7 +138,7 @@ class RequestLoop:
         mounter = Mounter(mounts)
         shown = ShownNames(
             tree,
-            self._tree.directories().values(),
+            (path for path in self._tree.directories().values() if path not in self._bound),
             self._granted or GrantedNames(),
             area=self._staging,
             mounter=mounter,
