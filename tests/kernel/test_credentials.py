@@ -123,6 +123,33 @@ def test_root_reads_the_stores_of_no_user_who_logs_in(tmp_path: Path) -> None:
     assert "holds credentials" in done.stderr
 
 
+_OWN_SECRETS = """
+mount -t tmpfs none /run && mkdir -p /run/secrets/cluster/serviceaccount /etc/ssl/private &&
+mount -t tmpfs none /etc/ssl/private && echo SECRET > /etc/ssl/private/key.pem && chmod 711 /etc/ssl/private &&
+for name in db cluster/serviceaccount/token; do echo SECRET > /run/secrets/$name; done && exec "$@"
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can have services of its own")
+@pytest.mark.skipif(not os.path.isdir("/etc/ssl/private"), reason="there is no place for private keys here")
+def test_what_services_are_handed_is_read_by_no_task_and_told(tmp_path: Path) -> None:
+    looked = "/run/secrets/db /var/run/secrets/cluster/serviceaccount/token /etc/ssl/private/key.pem"
+    command = f"cat {looked} || exit 3"
+    make_tree(tmp_path, {"vx.toml": f"tasks.t.exec = {{ command = '{command}', sandbox = {{}} }}\n"})
+    vxconf = [sys.executable, "-m", "vxconf", "-C", str(tmp_path), "run", "t"]
+    done = subprocess.run(
+        ["unshare", "-m", "--propagation", "private", "sh", "-c", _OWN_SECRETS, "sh", *vxconf],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert (done.returncode, done.stdout) == (3, ""), done.stderr
+    for place in ("/run/secrets/db", "serviceaccount/token", "/etc/ssl/private/key.pem"):
+        assert place in done.stderr.partition("hint: ")[2], done.stderr
+
+
 def test_every_store_is_a_path_below_home() -> None:
     assert len(set(STORES)) == len(STORES)
     assert all(store.startswith(".") and not store.endswith("/") and ".." not in store for store in STORES)
