@@ -38,6 +38,17 @@ with open("/proc/self/mountinfo") as mounts:
 print("nothing")
 """
 
+_RULED = """
+import os
+from sandbox.linux.inside import landlock_rules
+
+before = os.listdir("/proc/self/fd")
+landlock_rules.rehearse()
+assert os.listdir("/proc/self/fd") == before
+os.close(os.open("/proc/self/comm", os.O_WRONLY))  # nobody is held by those rules
+print("nothing")
+"""
+
 
 def _said(script: str) -> str:
     done = subprocess.run((sys.executable, "-c", script), check=False, capture_output=True, text=True, timeout=60)
@@ -51,3 +62,7 @@ def test_a_warden_s_rehearsal_answers_every_request_and_leaves_nothing_open() ->
 
 def test_a_rehearsal_of_mounting_mounts_nothing_and_leaves_nothing_open() -> None:
     assert _said(_MOUNTED) == "nothing"
+
+
+def test_a_rehearsal_of_rules_holds_nobody_and_leaves_nothing_open() -> None:
+    assert _said(_RULED) == "nothing"

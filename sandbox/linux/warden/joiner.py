@@ -55,6 +55,8 @@ def main(link: socket.socket, *, proc: bool) -> NoReturn:
         if _is_idle(link):
             decode(rehearsal.spec())
         carry_out_mounts.rehearse(idle=functools.partial(_is_idle, link))
+        if _is_idle(link):
+            landlock_rules.rehearse()
         word, fds, _, _ = socket.recv_fds(link, WORD, _DESCRIPTORS)
         if not word:
             os._exit(0)
