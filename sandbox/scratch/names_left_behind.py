@@ -15,7 +15,7 @@ from sandbox.base.host_facts import Kind
 from sandbox.contract.results import Violation
 from sandbox.machine import walk_directories
 from sandbox.machine.ask_facts import HostFiles
-from sandbox.planning.operations import Names, shown
+from sandbox.planning.operations import Bind, Names, shown
 from sandbox.planning.served_and_staged_names import GrantedNames
 from sandbox.request.find_protected_names import FoundNames, existing, search
 from sandbox.request.protected_names import CARRIERS, folded, is_policy, named_below, remedy
@@ -39,8 +39,8 @@ class _Inode(NamedTuple):
     owner: int
 
     @property
-    def is_laid_over(self) -> bool:
-        """Whether a mount keeps a task from it: nothing is mounted over a link, a socket or a pipe."""
+    def is_kept(self) -> bool:
+        """Whether a task is kept from changing it, so that it is the same while its number is."""
         return self.kind in {stat.S_IFREG, stat.S_IFDIR}
 
 
@@ -163,9 +163,9 @@ def _look(plan: Plan, files: Files, without: Iterable[str]) -> FoundNames:
 def _each(plan: Plan, was: NamesBefore, found: FoundNames, shelf: Quarantine) -> Iterator[Violation]:
     """The violations of names that were found, each of which is moved away unless it was there."""
     executed = plan.executed
+    laid_over = {one.path for one in plan.operations if isinstance(one, Bind) and not one.writable}
     for path in dict.fromkeys(_changed(executed, was, found)):
-        old = was.names.get(path)
-        if old is not None and old.is_laid_over:
+        if path in was.names and path in laid_over:
             # The task cannot replace what is laid over, and somebody's own work must not vanish.
             line = f"{path} {_what(path)}: it was replaced during the run by somebody else, and could be written since"
             yield _violation(path, line)
@@ -188,7 +188,7 @@ def _changed(executed: ProtectedNames, was: NamesBefore, found: FoundNames) -> I
 
 
 def _same(old: _Inode, now: _Inode) -> bool:
-    return old[:3] == now[:3] and (old.is_laid_over or old == now)
+    return old[:3] == now[:3] and (old.is_kept or old == now)
 
 
 def _is_out_of_reach(directory: str, was: NamesBefore) -> bool:

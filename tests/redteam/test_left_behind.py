@@ -214,3 +214,15 @@ def test_what_is_told_of_a_name_stays_on_one_line_and_says_the_remedy(box: Box) 
     assert told.path.endswith("/a\x1b[2J\nb/vx.toml")
     assert told.line.isprintable(), told.line
     assert told.line.endswith("name that very file in allow.write")
+
+
+def test_one_that_was_replaced_below_a_granted_name_is_set_aside(box: Box) -> None:
+    """Nothing is mounted there. The server of names lets no call past, so it is replaced by hand."""
+    make_tree(box.project, {"dist/a/.bashrc": "mine\n", "dist/new": "evil\n"})
+    box.write = ("dist",)
+    plan = linux_plan.plan(box.request(), HostFiles())
+    was = names_left_behind.before(plan, HostFiles())
+    os.rename(box.project / "dist/new", box.project / "dist/a/.bashrc")
+    told = names_left_behind.set_aside(plan, was, shelf=Quarantine(str(box.root.parent / "temp")))
+    assert [os.path.relpath(violation.path, box.project) for violation in told] == ["dist/a/.bashrc"]
+    assert obeyed(box.project / "dist") == set()
