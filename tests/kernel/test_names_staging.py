@@ -85,6 +85,35 @@ print(found, os.path.exists('out.txt'))
     assert (outcome.out, outcome.err, outcome.leftovers) == ("{'whole'} False\n", "", ())
 
 
+def test_the_attributes_of_a_link_are_changed_and_a_socket_is_bound_and_found(shop: NamedWorkspace) -> None:
+    script = """
+import os, socket
+os.symlink('nowhere', 'out.txt')
+os.utime('out.txt', (1, 2), follow_symlinks=False)
+os.chown('out.txt', os.getuid(), os.getgid(), follow_symlinks=False)
+print(os.lstat('out.txt').st_mtime, os.access('.', os.W_OK))
+os.unlink('out.txt')
+os.umask(0o027)
+server = socket.socket(socket.AF_UNIX)
+server.bind('out.txt')
+server.listen()
+client = socket.socket(socket.AF_UNIX)
+client.connect('out.txt')
+print(oct(os.stat('out.txt').st_mode))
+os.unlink('out.txt')
+for make in (os.open, os.mkdir):
+    made = make('out.txt', os.O_CREAT | os.O_WRONLY, 0o666) if make is os.open else make('out.txt', 0o777)
+    print(oct(os.stat('out.txt').st_mode & 0o777))
+    os.unlink('out.txt') if make is os.open else os.rmdir('out.txt')
+os.close(os.open('out.txt', os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o400))
+"""
+    os.mkdir(shop.path("dist"))
+    shop.put("dist/script.py", script)
+    outcome = shop.run("python3 dist/script.py")
+    assert (outcome.out, outcome.err) == ("2.0 True\n0o140750\n0o640\n0o750\n", "")
+    assert os.stat(shop.path("out.txt")).st_mode & 0o777 == 0o400
+
+
 def test_what_is_left_in_staging_is_told_and_never_reaches_the_host(shop: NamedWorkspace) -> None:
     outcome = shop.run("echo 1 > junk; mkdir -p made/deep; echo 2 > made/deep/f; cat junk made/deep/f; ls")
     assert outcome.out == "1\n2\ngen\njunk\nlib\nmade\nplain\n"

@@ -18,7 +18,7 @@ import pytest
 from sandbox import Session
 from tests.conftest import REPOSITORY, make_tree
 from tests.redteam.conftest import Box, shown, violated
-from tests.support.observers import NEEDS_MASK
+from tests.support.observers import ANSWERING, NEEDS_MASK
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,8 +41,9 @@ def state(directory: Path) -> dict[str, tuple[int, int, bytes]]:
     return found
 
 
-@NEEDS_MASK
-def test_what_is_hidden_beside_names_is_neither_learned_nor_changed(box: Box) -> None:
+@pytest.mark.parametrize("each_box", ANSWERING, indirect=True)
+def test_what_is_hidden_beside_names_is_neither_learned_nor_changed(each_box: Box) -> None:
+    box = each_box
     box.write = ("dist", "f", "pipe", "device", "socket", "out2", "gen/**/*.py")
     here = box.project
     make_tree(here, {"dist/old": "old\n", "f": "granted\n", "gen/file": "hidden\n", "gen/dark": None})
@@ -98,8 +99,9 @@ def test_a_pattern_opens_no_wall_and_no_other_runs_staging(box: Box) -> None:
     assert (state(box.root / ".vx"), state(box.root / ".git")) == before
 
 
-@NEEDS_MASK
-def test_a_storm_of_renames_beside_a_host_that_replaces_names(box: Box, base: Path) -> None:
+@pytest.mark.parametrize("each_box", ANSWERING, indirect=True)
+def test_a_storm_of_renames_beside_a_host_that_replaces_names(each_box: Box, base: Path) -> None:
+    box = each_box
     box.write = ("dist", "f")
     target = make_tree(base / "target", {"kept": "kept\n"})
     here = box.project

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import struct
 from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.linux.caller import call_paths
@@ -49,6 +50,8 @@ class NameCalls:
             **dict.fromkeys(("unlink", "unlinkat", "rmdir"), self._remove),
             **dict.fromkeys(_ACCESS, self._access),
             "bind": self._bind,
+            "utimensat": self._change_times,
+            **dict.fromkeys(("lchown", "fchownat"), self._change_owner),
         }
 
     def answer(self, asked: ReadCall) -> Answer:
@@ -181,7 +184,7 @@ class NameCalls:
         mode = asked.registers[1 if asked.call.name == "mknod" else 2] & 0xFFFF
         kind = stat.S_IFMT(mode) or stat.S_IFREG
         if kind not in (stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK):
-            return None  # a device, which the kernel refuses
+            _fails(errno.EPERM)
         os.mknod(new.name, kind | (mode & _MODE & ~umask(asked.thread)), dir_fd=new.fd)
         return self._shown(new)
 
@@ -213,6 +216,45 @@ class NameCalls:
         if new.mixed is not None:
             self.names.refresh(new.mixed, new.name)
         return 0
+
+    # -- attributes of links: the links in the read-only directory stand for those of the host -----------------------
+
+    def _link_at(self, asked: ReadCall) -> NameSpot | None:
+        """The spot of a link whose own attributes a call changes; `None` for anything else, which is a mount."""
+        if not asked.named or asked.named[0].follows or not plain_end(asked.named[0]):
+            self._look(asked)
+            return None
+        spot = self.names.spot(asked.named[0].path)
+        if spot is None or spot.mixed is None or spot.kind not in (NameKind.HOST, NameKind.STAGED) or not spot.exists:
+            return None
+        mode = os.stat(spot.name, dir_fd=spot.fd, follow_symlinks=False).st_mode
+        return spot if stat.S_ISLNK(mode) else None
+
+    def _change_times(self, asked: ReadCall) -> Answer:
+        spot = self._link_at(asked)
+        if spot is None:
+            return None
+        now = (0, kernel_calls.UTIME_NOW)
+        times = (now, now)
+        if asked.registers[2]:
+            with Caller(asked.thread) as caller:
+                a, b, c, d = struct.unpack("@4l", caller.read(asked.registers[2], struct.calcsize("@4l")))
+            times = ((a, b), (c, d))
+        link = os.open(spot.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=spot.fd)
+        try:
+            kernel_calls.set_times(link, *times)
+        finally:
+            os.close(link)
+        return self._shown(spot)
+
+    def _change_owner(self, asked: ReadCall) -> Answer:
+        spot = self._link_at(asked)
+        if spot is None:
+            return None
+        first = 1 if asked.call.name == "lchown" else 2
+        user, group = map(observed_syscalls.signed, asked.registers[first : first + 2])
+        os.chown(spot.name, user, group, dir_fd=spot.fd, follow_symlinks=False)
+        return self._shown(spot)
 
     # -- names that exist ----------------------------------------------------------------------------------------
 

@@ -70,6 +70,12 @@ def make(cover: int, place: str, *, directory: bool) -> None:
         os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o000, dir_fd=cover))
 
 
+def make_link(cover: int, place: str, text: str, found: os.stat_result) -> None:
+    """Make a link with the times of the one on the host, for which it stands."""
+    os.symlink(text, place, dir_fd=cover)
+    os.utime(place, ns=(found.st_atime_ns, found.st_mtime_ns), dir_fd=cover, follow_symlinks=False)
+
+
 def replace(cover: int, place: str, target: int, name: str) -> None:
     """Put a place at a name that another one has, which goes.
 

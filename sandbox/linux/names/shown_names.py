@@ -279,7 +279,7 @@ class ShownNames:
                 os.mkdir(place, 0o755, dir_fd=mixed.cover)
                 fd = os.open(place, _DIRECTORY, dir_fd=mixed.cover)
             elif (text := places.link(holder, name)) is not None:
-                os.symlink(text, place, dir_fd=mixed.cover)
+                places.make_link(mixed.cover, place, text, os.stat(name, dir_fd=holder, follow_symlinks=False))
                 fd = os.open(place, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=mixed.cover)
             else:
                 places.make(mixed.cover, place, directory=wanted.directory)
