@@ -71,8 +71,10 @@ def unread(error: OSError, why: str) -> Unread:
 
 def file_at(text: str) -> str:
     """The path of a file by the text of a link in `/proc`, which tells of a removed file that it is (proc(5))."""
-    removed = text.endswith(_DELETED) and not os.path.lexists(text)
-    return text.removesuffix(_DELETED) if removed else text
+    path = text.removesuffix(_DELETED)
+    # a file of a mask's that never had a name (O_TMPFILE) has none here either, and is not its directory
+    removed = path != text and not path.endswith("/") and not os.path.lexists(text)
+    return path if removed else text
 
 
 class TaskTree:
