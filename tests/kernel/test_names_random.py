@@ -11,7 +11,7 @@ import pytest
 from sandbox import Session
 from tests.conftest import REPOSITORY
 from tests.support.named import NamedWorkspace
-from tests.support.observers import ANSWERING
+from tests.support.observers import ANSWERING_LONG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PROGRAM = REPOSITORY / "tests" / "support" / "random_tree.py"
 
 
-@pytest.fixture(scope="module", params=ANSWERING)
+@pytest.fixture(scope="module", params=ANSWERING_LONG)
 def shop(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[tuple[NamedWorkspace, Path]]:

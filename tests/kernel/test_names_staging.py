@@ -87,12 +87,16 @@ print(found, os.path.exists('out.txt'))
 
 def test_the_attributes_of_a_link_are_changed_and_a_socket_is_bound_and_found(shop: NamedWorkspace) -> None:
     script = """
-import os, socket
+import errno, os, socket
 os.symlink('nowhere', 'out.txt')
 os.utime('out.txt', (1, 2), follow_symlinks=False)
 os.chown('out.txt', os.getuid(), os.getgid(), follow_symlinks=False)
 print(os.lstat('out.txt').st_mtime, os.access('.', os.W_OK))
 os.unlink('out.txt')
+try:
+    os.link('lib/cart.py', 'out.txt')
+except OSError as error:
+    print(errno.errorcode[error.errno])
 os.umask(0o027)
 server = socket.socket(socket.AF_UNIX)
 server.bind('out.txt')
@@ -110,7 +114,7 @@ os.close(os.open('out.txt', os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o400))
     os.mkdir(shop.path("dist"))
     shop.put("dist/script.py", script)
     outcome = shop.run("python3 dist/script.py")
-    assert (outcome.out, outcome.err) == ("2.0 True\n0o140750\n0o640\n0o750\n", "")
+    assert (outcome.out, outcome.err) == ("2.0 True\nEXDEV\n0o140750\n0o640\n0o750\n", "")
     assert os.stat(shop.path("out.txt")).st_mode & 0o777 == 0o400
 
 

@@ -296,10 +296,14 @@ class NameCalls:
             number = observed_syscalls.signed(asked.registers[0]) if number < 0 else number
             return self._link_nameless(asked, number, named)
         source, target = self.names.spot(old.path), self._target(named)
-        if source is None or target is None:
+        if target is None or (source is None and not asked.sees(old.path)):
             return None
+        if source is None:
+            _fails(errno.EXDEV)  # as of any other mount, and a program copies the file then
         _insist_on(source)
-        if source.kind not in (NameKind.HOST, NameKind.STAGED) or _one_mount(source, target):
+        if source.kind not in (NameKind.HOST, NameKind.STAGED):
+            _fails(errno.EXDEV)
+        if _one_mount(source, target):
             return None
         os.link(source.name, target.name, src_dir_fd=source.fd, dst_dir_fd=target.fd, follow_symlinks=False)
         return self._shown(target)
@@ -314,7 +318,7 @@ class NameCalls:
         try:
             # the kernel links a file that has no name only if it never had one (O_TMPFILE in open(2))
             if os.fstat(file).st_nlink:
-                return None
+                _fails(errno.EXDEV)
             os.link(magic_link(file), new.name, dst_dir_fd=new.fd, follow_symlinks=True)
         finally:
             os.close(file)

@@ -49,17 +49,18 @@ class ReadCall(NamedTuple):
     def leaves_nothing(self) -> bool:
         """Whether a path enters and leaves again a directory that is not there, so that the kernel fails the call."""
         passed = {directory for named in self.named for directory in named.passed}
-        if not passed:
-            return False
+        return not all(self.sees(directory, _DIRECTORY) for directory in passed)
+
+    def sees(self, path: str, flags: int = os.O_PATH | os.O_NOFOLLOW) -> bool:
+        """Whether the caller finds something at a path with no link left; `flags` may ask for a directory."""
         root = os.open(f"/proc/{self.thread}/root", _DIRECTORY)
         try:
-            for directory in passed:
-                os.close(kernel_calls.open_beneath(root, directory.strip("/"), _DIRECTORY))
+            os.close(kernel_calls.open_beneath(root, path.strip("/"), flags))
         except OSError:
-            return True
+            return False
         finally:
             os.close(root)
-        return False
+        return True
 
 
 #: The answer to a call: a descriptor, 0 for a call that was made, `None` for one that goes on.
