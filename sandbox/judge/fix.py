@@ -58,7 +58,7 @@ def fix(
             ),
         ),
         ignore=_ignored(found, boundary, written=written, reads=reads),
-        inputs=_inputs(reads, boundary) if boundary.cached else FixInputs(),
+        inputs=_inputs([path for path in reads if path_as_entry.unkeyed(path, boundary)], boundary),
         withheld=_spelled(found.withheld, boundary),
         by_hand=tuple(_said(path, why, boundary) for path, why in found.withheld.items()),
     )

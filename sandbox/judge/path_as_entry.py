@@ -92,10 +92,15 @@ def listed(found: Iterable[str]) -> str:
     return ", ".join(shown(text) for text in every[:NAMED]) + more
 
 
+def unkeyed(path: str, boundary: Boundary) -> bool:
+    """Whether a read of a path belongs into the cache key, which does not hold it yet."""
+    return boundary.cached and not boundary.declared.keys(path, directory=boundary.directory(path))
+
+
 def readable(path: str, boundary: Boundary) -> str:
     """The line that lets a task read a path, and for a cached task the one that has its key answer for it."""
     grant = f"allow.read = [{quoted(entry(path, boundary, directory=boundary.directory(path)))}]"
-    if not boundary.cached or not paths.under(path, boundary.workspace):
+    if not unkeyed(path, boundary) or not paths.under(path, boundary.workspace):
         return grant
     nested = any(paths.at_or_under(path, other) for other in boundary.nested)
     if paths.under(path, boundary.project) and not nested:

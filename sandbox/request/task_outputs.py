@@ -34,15 +34,17 @@ class Outputs(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """The outputs that tasks declare, by which denials are explained; they open nothing.
+    """The outputs and inputs that tasks declare, by which denials are explained; they open nothing.
 
     Attributes:
         own: the task's own output patterns, absolute.
         upstream: for each task it depends on the task's name and its output patterns, absolute.
+        inputs: the patterns of the files in the task's own cache key, absolute.
     """
 
     own: tuple[str, ...] = ()
     upstream: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    inputs: tuple[str, ...] = ()
 
     def maker(self, path: str) -> str | None:
         """The task that makes a path; `None` when no other task says so."""
@@ -56,12 +58,22 @@ class Declared(NamedTuple):
         """Whether the task itself says that it makes a path."""
         return _takes(self.own, path)
 
+    def keys(self, path: str, *, directory: bool = False) -> bool:
+        """Whether the task's own cache key holds a file, or every file in a directory, as far as patterns tell."""
+        # A pattern that takes names no file has, at two depths, takes every name there.
+        asked = tuple(paths.join(path, below) for below in _ANY_BELOW) if directory else (path,)
+        return all(_takes(self.inputs, one) for one in asked)
+
+
+#: Names that no pattern is written for.
+_ANY_BELOW = ("\N{SNOWMAN}", "\N{SNOWMAN}/\N{SNOWMAN}")
+
 
 def anchored(project: str, patterns: Iterable[str]) -> tuple[str, ...]:
-    """Output patterns made absolute; a pattern that takes files back keeps its `!`.
+    """Patterns of outputs or inputs made absolute; a pattern that takes files back keeps its `!`.
 
     Args:
-        project: canonical directory.
+        project: canonical directory, for inputs of the workspace its root.
         patterns: relative to it.
     """
     spelled = (grant for pattern in patterns for grant in globs.expand_braces(pattern))

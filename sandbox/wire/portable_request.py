@@ -37,6 +37,7 @@ def request_out(request: Request) -> dict[str, Any]:
         "declared": {
             "own": _patterns_out(known.declared.own, places),
             "upstream": [[task, _patterns_out(made, places)] for task, made in known.declared.upstream],
+            "inputs": _patterns_out(known.declared.inputs, places),
         },
     }
     return {"config": config_out(config, home), "given": given}
@@ -86,7 +87,7 @@ def _known_in(given: object, workspace: str, places: Anchors) -> WorkspaceFacts:
 
 
 def _patterns_out(patterns: tuple[str, ...], places: Anchors) -> list[str]:
-    """Absolute output patterns; the `!` of one that takes files back stays before the anchor."""
+    """Absolute patterns; the `!` of one that takes files back stays before the anchor."""
     escaped = places.escaped()
     return [f"!{path_out(p[1:], escaped)}" if p.startswith("!") else path_out(p, escaped) for p in patterns]
 
@@ -106,7 +107,11 @@ def _declared_in(data: object, places: Anchors) -> Declared:
     upstream = data.get("upstream") if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(upstream, list) or not all(map(_is_made, upstream)):
         raise malformed(field, f'"{field}" is not an object with own and upstream')
-    return Declared(own=patterns(data.get("own")), upstream=tuple((task, patterns(made)) for task, made in upstream))
+    return Declared(
+        own=patterns(data.get("own")),
+        upstream=tuple((task, patterns(made)) for task, made in upstream),
+        inputs=patterns(data.get("inputs", [])),
+    )
 
 
 def _is_made(value: object) -> bool:

@@ -43,7 +43,8 @@ def _list(draw: st.DrawFn, entries: list[str], *, single: bool) -> str:
         comma = draw(st.sampled_from([", ", ",", " , "]))
         trailing = draw(st.sampled_from(["", ","])) if said else ""
         pad = draw(st.sampled_from(["", " "]))
-        return f"[{pad}{comma.join(said)}{trailing}{pad}]"
+        ends = ["", "\n", " # why\n", "\n  # why\n", '\n\n# why, "not"] #\n\t'] if said and not single else [""]
+        return f"[{pad}{comma.join(said)}{trailing}{pad}{draw(st.sampled_from(ends))}]"
     indent = draw(st.sampled_from(["  ", "\t", "", "        "]))
     remark = st.sampled_from(["", '  # why, ["not"]', " #"])
     lines = [f"{indent}{one}," + draw(remark) for one in said]

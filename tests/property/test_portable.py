@@ -81,6 +81,7 @@ def built(case: Case) -> Request | None:
                 declared=Declared(
                     own=anchored(given_["project"], ("dist/**", "!dist/*.map", "{a,b}/[x].js")),
                     upstream=(("libs/money#build", anchored(f"{WORKSPACE}/libs/money", ("out", "!out/x"))),),
+                    inputs=(*anchored(given_["project"], ("**", "!*.md")), *anchored(WORKSPACE, ("a.json",))),
                 ),
             ),
             files=case.files,

@@ -258,12 +258,12 @@ def _grow(array: Array, outer: str, entries: Sequence[str], style: Style) -> Non
         _add(array, entries, style, indent=remark[1] if remark else outer + style.indent)
     else:
         start, rest = _last(text, array)
-        after = text[rest.start() : rest.end()].split("\n")[0]
         trailing = bool(rest["comma"])
-        if "\n" in text[:start] or "#" in after:
+        if "\n" in text[:start] or "\n" in rest[0]:
             line = text[text.rfind("\n", 0, start) + 1 : start]
             blanks = line[: len(line) - len(line.lstrip(" \t"))]
-            indent = blanks if "\n" in text[:start] else outer + style.indent
+            remark = _REMARK.search(rest[0], rest[0].find("\n") + 1)
+            indent = blanks if "\n" in text[:start] else remark[1] if remark else outer + style.indent
             _add(array, entries, style, indent=indent, trailing=trailing)
         else:
             tight = len(array) > 1 and text[start - 1] == ","

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sandbox.contract.errors import Refusal
 from sandbox.request.task_outputs import Declared, anchored
 from vxconf.resolve.judge_block import UpstreamTasks
 
@@ -46,5 +47,20 @@ def upstream_of(graph: TaskGraph, task: Task) -> UpstreamTasks:
             upstream=tuple(
                 (one.id, anchored(one.project.directory, one.output_files)) for one in graph.makers_before(task)
             ),
+            inputs=_input_patterns(task),
         ),
     )
+
+
+def _input_patterns(task: Task) -> tuple[str, ...]:
+    """The patterns of the files in a task's own cache key."""
+    cache = task.model.cache if task.model is not None else None
+    if cache is None:
+        return ()
+    try:
+        return (
+            *anchored(task.project.directory, cache.input_files),
+            *anchored(task.project.workspace.root, cache.input_workspace_files),
+        )
+    except Refusal:  # braces that stand for too many patterns: an input is then told once more
+        return ()

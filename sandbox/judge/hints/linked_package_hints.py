@@ -59,7 +59,7 @@ def _unkeyed(package: Withheld, boundary: Boundary) -> str:
     else:
         note += "give "
     note += f"allow.read = [{path_as_entry.quoted(path_as_entry.entry(package.dir, boundary, directory=True))}]"
-    if paths.under(package.dir, boundary.workspace):
+    if paths.under(package.dir, boundary.workspace) and path_as_entry.unkeyed(package.dir, boundary):
         taken = path_as_entry.from_root(package.dir, boundary).removesuffix("/**")
         note += f" and cache.inputs.workspaceFiles = [{path_as_entry.quoted(taken + '/**')}]"
     return note

@@ -212,6 +212,53 @@ def test_a_cached_task_is_told_the_input_besides() -> None:
     assert (nested.inputs.files, nested.inputs.workspace_files) == ((), ("sub/kit/x",))
 
 
+@pytest.mark.parametrize(
+    ("path", "inputs"),
+    [
+        ("notes.md", ("**",)),
+        ("notes.md", ("*.md", "other")),
+        ("notes.md", ("notes.md",)),
+        ("conf/a.json", ("conf",)),
+        ("conf", ("**", "!*.log")),
+        ("conf", ("conf/**",)),
+        ("conf", ("conf",)),
+    ],
+)
+def test_what_the_key_holds_is_not_keyed_again(path: str, inputs: tuple[str, ...]) -> None:
+    declared = Declared(inputs=anchored(P, inputs))
+    edge = boundary(cached=True, declared=declared, directory=lambda place: place == f"{P}/conf")
+    fix = fixed(edge, access(Intent.OPEN, f"{P}/{path}"))
+    assert fix is not None
+    assert (len(fix.allow.read), fix.inputs.files) == (1, ())
+
+
+@pytest.mark.parametrize(
+    ("path", "inputs"),
+    [
+        ("notes.md", ("src/**", "*.ts")),
+        ("notes.md", ("**", "!*.md")),
+        ("conf", ("conf/*",)),
+        ("conf", ("**/*.json",)),
+        ("conf", ("**", "!conf/**")),
+    ],
+)
+def test_what_the_key_holds_in_part_alone_is_keyed(path: str, inputs: tuple[str, ...]) -> None:
+    declared = Declared(inputs=anchored(P, inputs))
+    edge = boundary(cached=True, declared=declared, directory=lambda place: place == f"{P}/conf")
+    fix = fixed(edge, access(Intent.OPEN, f"{P}/{path}"))
+    assert fix is not None
+    assert len(fix.inputs.files) == 1
+
+
+def test_a_hint_names_no_input_that_the_key_holds() -> None:
+    declared = Declared(inputs=anchored("/ws", ("*.toml",)))
+    outside = access(Intent.OPEN, "/ws/base.toml")
+    (bare,) = told(boundary(P, cached=True, declared=declared), outside)
+    assert "inputs" not in bare
+    (keyed,) = told(boundary(P, cached=True), outside)
+    assert 'cache.inputs.workspaceFiles = ["base.toml"]' in keyed
+
+
 def test_a_write_in_a_closed_wall_has_no_entry_and_one_beside_walls_has_its_name() -> None:
     edge = boundary(project="/ws")
     beside = fixed(edge, access(Intent.CREATE, "/ws/new.txt", exists=False))

@@ -188,3 +188,12 @@ def test_a_key_that_holds_what_no_grant_reaches_is_refused_before_the_run(
         assert (found.code, found.path) == ("VX316", "tasks.t.cache.inputs.workspaceFiles[0]")
         assert f"the cache key holds {named}," in found.message
         assert f'"../{named}"' in found.help
+
+
+def test_the_files_in_a_tasks_own_key_are_known(workspace_factory: Factory) -> None:
+    inputs = '[tasks.build.cache.inputs]\nfiles = ["src/**", "!src/{a,b}.log"]\nworkspaceFiles = ["base.json"]\n'
+    root = workspace_factory({"p/vx.toml": f'[tasks.build.exec]\ncommand = "x"\nsandbox = {{}}\n{inputs}'})
+    declared = vxconf.load(str(root)).task("p#build").request().workspace.declared
+    held = {name: declared.keys(str(root / name)) for name in ("p/src/x/y", "p/src/b.log", "base.json", "p/base.json")}
+    assert held == {"p/src/x/y": True, "p/src/b.log": False, "base.json": True, "p/base.json": False}
+    assert declared.keys(str(root / "p/src"), directory=True)
