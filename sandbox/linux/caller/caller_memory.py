@@ -158,18 +158,19 @@ class Caller:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         return self.read(at, size & 0xFFFFFFFF)
 
-    def interrupted(self) -> bool:
-        """Whether a signal waits that the thread handles: a blocked call would end with EINTR (signal(7))."""
-        try:
-            with open(f"/proc/{self.thread}/status", encoding="utf-8", errors="replace") as file:
-                text = file.read()
-        except OSError:
-            return True
-        pending, shared, blocked, caught = (
-            int(found[1], 16) if (found := re.search(rf"^{name}:\s*([0-9a-f]+)", text, re.MULTILINE)) else 0
-            for name in ("SigPnd", "ShdPnd", "SigBlk", "SigCgt")
-        )
-        return bool((pending | shared) & ~blocked & caught)
+
+def is_interrupted(thread: int) -> bool:
+    """Whether a signal waits that a thread handles: a blocked call would end with EINTR (signal(7))."""
+    try:
+        with open(f"/proc/{thread}/status", encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except OSError:
+        return True
+    pending, shared, blocked, caught = (
+        int(found[1], 16) if (found := re.search(rf"^{name}:\s*([0-9a-f]+)", text, re.MULTILINE)) else 0
+        for name in ("SigPnd", "ShdPnd", "SigBlk", "SigCgt")
+    )
+    return bool((pending | shared) & ~blocked & caught)
 
 
 def read_at(thread: int, address: int, size: int) -> bytes:

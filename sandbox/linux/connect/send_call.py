@@ -64,7 +64,7 @@ class WaitingCall:
         if time.monotonic() >= self._deadline:
             return False
         self._still()
-        if self.caller.interrupted():
+        if caller_memory.is_interrupted(self.caller.thread):
             raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR))
         return True
 

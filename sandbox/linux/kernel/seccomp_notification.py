@@ -17,9 +17,6 @@ SYNC_WAKE_UP = 1
 SIZE = 80
 FLAG_CONTINUE = 1
 
-#: A flag of ADD_DESCRIPTOR: the call returns the descriptor, in one step (SECCOMP_ADDFD_FLAG_SEND, Linux 5.14).
-_SEND = 2
-
 _RECORD = struct.Struct("<QIIiIQ6Q")
 _RESPONSE = struct.Struct("<QqiI")
 _DESCRIPTOR = struct.Struct("<QIIII")
@@ -76,5 +73,8 @@ def value(unique: int, result: int) -> bytes:
 
 
 def descriptor(unique: int, fd: int, flags: int) -> bytes:
-    """The record of ADD_DESCRIPTOR that makes the call return a copy of `fd`, with `flags` O_CLOEXEC or 0."""
-    return _DESCRIPTOR.pack(unique, _SEND, fd, 0, flags)
+    """The record of ADD_DESCRIPTOR that gives a caller a copy of `fd`, with `flags` O_CLOEXEC or 0, under any number.
+
+    The request tells that number. The call stands still until it is answered (SECCOMP_ADDFD_FLAG_SEND is not set).
+    """
+    return _DESCRIPTOR.pack(unique, 0, fd, 0, flags)

@@ -14,7 +14,6 @@ import fcntl
 import os
 import stat
 import struct
-import time
 from typing import TYPE_CHECKING
 
 from sandbox.base import paths
@@ -25,7 +24,9 @@ from sandbox.linux.kernel import kernel_calls, seccomp_notification
 from sandbox.linux.kernel.observed_syscalls import AT_FDCWD, O_TMPFILE_BIT, OPENS, by_number, descriptor
 from sandbox.linux.kernel.set_id_bits import without_set_id
 from sandbox.linux.mask.served.inodes import magic_link
-from sandbox.linux.names.read_call import umask
+from sandbox.linux.names.handed_in import handed_in
+from sandbox.linux.names.read_call import HandedDescriptor, umask
+from sandbox.linux.names.waiting_pipes import WaitingPipe, WaitingPipes, open_now
 from sandbox.planning.writable_places import writable_places
 
 if TYPE_CHECKING:
@@ -36,9 +37,10 @@ if TYPE_CHECKING:
     from sandbox.linux.kernel.syscall_numbers import Architecture
     from sandbox.planning.operations import Operation
 
-#: The most opens at once; one of a FIFO waits for its reader.
+#: The most opens at once; one may wait for whoever holds a lease of the file (F_SETLEASE in fcntl(2)).
 _THREADS = 64
-_PAUSE = 0.005
+#: In a descriptor's place: the call is answered later.
+_LATER = -1
 _LINKS = 40
 _EXCLUSIVE = os.O_CREAT | os.O_EXCL
 _NOT_AGAIN = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_DIRECTORY
@@ -69,6 +71,7 @@ class WriteOpens:
         self._own = own
         self._missed = missed
         self._threads = WorkerThreads(_THREADS, missed)
+        self._pipes = WaitingPipes(enter=self._enter, is_there=self._is_there, answer=self._answer, missed=missed)
         self._listener = -1
 
     def open(self, listener: int) -> None:
@@ -87,44 +90,45 @@ class WriteOpens:
     def serve(self, seen: Notification, named: NamedPath) -> None:
         """Make a call, in another thread: the file may be one that this thread serves."""
         try:
-            self._threads.do(lambda: self._answer(seen, named))
+            self._threads.do(lambda: self._make(seen, named))
         except RuntimeError as error:
             self._missed(error)
-            self._send(seccomp_notification.SEND, seccomp_notification.fail(seen.id, errno.EAGAIN))
+            self._answer(seen, BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)))
 
     def settle(self, seconds: float) -> bool:
         """Wait until every call was answered; false where one was not within `seconds`."""
-        return self._threads.settle(seconds)
+        return self._threads.settle(seconds) and self._pipes.settle(seconds)
 
-    def _answer(self, seen: Notification, named: NamedPath) -> None:
+    def _make(self, seen: Notification, named: NamedPath) -> None:
+        answer: HandedDescriptor | OSError | None
         try:
             opened = self._opened(seen, named)
-            if opened is None:
-                answer = seccomp_notification.go_on(seen.id)
-            else:
-                try:
-                    flags = named.flags & os.O_CLOEXEC
-                    handed = seccomp_notification.descriptor(seen.id, opened, flags)
-                    self._send(seccomp_notification.ADD_DESCRIPTOR, handed)
-                finally:
-                    os.close(opened)
+            if opened == _LATER:
                 return
+            answer = None if opened is None else HandedDescriptor(opened, named.flags & os.O_CLOEXEC)
         except OSError as error:
-            answer = seccomp_notification.fail(seen.id, error.errno or errno.EIO)
+            answer = error
         except Exception as error:  # noqa: BLE001  the caller must be answered in any case
             self._missed(error)
-            answer = seccomp_notification.fail(seen.id, errno.EACCES)
-        self._send(seccomp_notification.SEND, answer)
+            answer = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        self._answer(seen, answer)
 
-    def _send(self, request: int, answer: bytes) -> None:
+    def _answer(self, seen: Notification, answer: HandedDescriptor | OSError | None) -> None:
+        """End a call with a descriptor or an error; `None` lets it go on."""
+        if answer is None:
+            record = seccomp_notification.go_on(seen.id)
+        elif isinstance(answer, OSError):
+            record = seccomp_notification.fail(seen.id, answer.errno or errno.EIO)
+        else:
+            record = handed_in(self._listener, seen.id, answer)
         try:
-            fcntl.ioctl(self._listener, request, bytearray(answer))
+            fcntl.ioctl(self._listener, seccomp_notification.SEND, bytearray(record))
         except OSError as error:
             if error.errno != errno.ENOENT:  # ENOENT: the caller was killed
                 raise
 
     def _opened(self, seen: Notification, named: NamedPath) -> int | None:
-        """The file of a call, opened; `None` where the call goes on."""
+        """The file of a call, opened; `None` where the call goes on, `_LATER` where it waits for a reader."""
         self._enter()
         flags, path = named.flags, os.fsencode(named.asked)
         with Caller(seen.pid) as caller:
@@ -140,7 +144,7 @@ class WriteOpens:
                 except OSError:  # the kernel says itself what is wrong with the path
                     return None
                 try:
-                    return self._of_place(seen, caller, place, flags, mode)
+                    return self._of_place(seen, place, flags, mode)
                 finally:
                     os.close(place)
             finally:
@@ -153,7 +157,7 @@ class WriteOpens:
         number = AT_FDCWD if call is None else descriptor(call.paths[0], seen.args)
         return None if number == AT_FDCWD or path.startswith(b"/") else caller.descriptor(number)
 
-    def _of_place(self, seen: Notification, caller: Caller, place: int, flags: int, mode: int) -> int | None:
+    def _of_place(self, seen: Notification, place: int, flags: int, mode: int) -> int | None:
         kind = os.fstat(place).st_mode
         if not _writable(place) or flags & _EXCLUSIVE == _EXCLUSIVE:
             return None
@@ -162,24 +166,23 @@ class WriteOpens:
             return os.open(magic_link(place), wanted, mode) if stat.S_ISDIR(kind) else None
         wanted &= ~_NOT_AGAIN
         if stat.S_ISFIFO(kind):
-            return self._pipe(seen, caller, place, wanted)
+            return self._pipe(seen, place, wanted)
         return os.open(magic_link(place), wanted) if stat.S_ISREG(kind) else None
 
-    def _pipe(self, seen: Notification, caller: Caller, place: int, wanted: int) -> int:
-        """Open a FIFO as soon as somebody reads from it (fifo(7))."""
-        while True:
-            try:
-                opened = os.open(magic_link(place), wanted | os.O_NONBLOCK)
-            except OSError as error:
-                if error.errno != errno.ENXIO or wanted & os.O_NONBLOCK:
-                    raise
-            else:
-                os.set_blocking(opened, not wanted & os.O_NONBLOCK)
-                return opened
-            self._still(seen)
-            if caller.interrupted():
-                raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR))
-            time.sleep(_PAUSE)
+    def _pipe(self, seen: Notification, place: int, wanted: int) -> int:
+        """Open a FIFO, as soon as somebody reads from it (fifo(7))."""
+        try:
+            return open_now(place, wanted)
+        except OSError as error:
+            if error.errno != errno.ENXIO or wanted & os.O_NONBLOCK:
+                raise
+        held = os.dup(place)
+        try:
+            self._pipes.add(WaitingPipe(seen, held, wanted))
+        except OSError:
+            os.close(held)
+            raise
+        return _LATER
 
     def _enter(self) -> None:
         thread = _thread.get_native_id()
@@ -187,6 +190,13 @@ class WriteOpens:
             self._own.add(thread)
             # a file is opened by the rights that the task itself has
             kernel_calls.drop_file_capabilities()
+
+    def _is_there(self, seen: Notification) -> bool:
+        try:
+            self._still(seen)
+        except OSError:
+            return False
+        return True
 
     def _still(self, seen: Notification) -> None:
         """Raise `OSError` unless the call still waits: its caller's number may be another's (seccomp_unotify(2))."""

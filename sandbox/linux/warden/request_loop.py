@@ -22,6 +22,7 @@ from sandbox.linux.kernel.fuse_protocol import Op
 from sandbox.linux.mask.mask_tree import MaskTree, SeenRequest
 from sandbox.linux.mask.served.file_operations import SlowCall
 from sandbox.linux.mask.served.passthrough_server import PassthroughServer
+from sandbox.linux.names.handed_in import handed_in
 from sandbox.linux.names.mounter import Mounter
 from sandbox.linux.names.name_calls import NameCalls
 from sandbox.linux.names.read_call import HandedDescriptor, ReadCall
@@ -316,15 +317,13 @@ class RequestLoop:
     ) -> None:
         """Answer a call: refuse it, let it go on, or say what came of it; what was not read of it is a hole."""
         if isinstance(made, HandedDescriptor):
-            record = seccomp_notification.descriptor(seen.id, made.fd, made.flags)
-            answered = self._send(seccomp_notification.ADD_DESCRIPTOR, record)
-            os.close(made.fd)
+            answered = self._send(handed_in(self._listener, seen.id, made))
         elif made is not None:
-            answered = self._send(seccomp_notification.SEND, made)
+            answered = self._send(made)
         else:
             refused = answer.errno
             plain = seccomp_notification.fail(seen.id, refused) if refused else seccomp_notification.go_on(seen.id)
-            answered = self._send(seccomp_notification.SEND, plain)
+            answered = self._send(plain)
         if answered and answer.unread:  # the caller was there, so what it asked for would have come to be
             self._recorder.missed(answer.unread)
 
@@ -349,10 +348,10 @@ class RequestLoop:
             return False
         return True
 
-    def _send(self, request: int, answer: bytes) -> bool:
+    def _send(self, answer: bytes) -> bool:
         """Answer a call; false where its caller is gone."""
         try:
-            fcntl.ioctl(self._listener, request, bytearray(answer))
+            fcntl.ioctl(self._listener, seccomp_notification.SEND, bytearray(answer))
         except OSError as error:
             if error.errno != errno.ENOENT:
                 raise
