@@ -10,14 +10,13 @@ from vxconf.validate.finding import Finding
 from vxconf.validate.validate import validate_workspace
 from vxconf.workspace.find_projects import TooManyDirectories
 from vxconf.workspace.load_file import file_diagnostic, read_document
-from vxconf.workspace.references import Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sandbox.contract.config import Platform
     from vxconf.document.document import Document
-    from vxconf.resolve.task_model import FieldPath, SandboxModel, TaskModel
+    from vxconf.resolve.task_model import SandboxModel
     from vxconf.workspace.project import EnclosingWorkspace, Project, Task
 
 #: The platforms that `--platform all` stands for.
@@ -57,7 +56,7 @@ def _judged_tasks(project: Project, document: Document, platforms: Iterable[Plat
     for task in project.tasks:
         if task.model is None:
             continue
-        yield from _references(task, task.model, document)
+        yield from task.project.workspace.unknown_references(task)
         block = task.model.exec.sandbox if task.model.exec is not None else None
         if block is None:
             continue
@@ -154,30 +153,6 @@ def listed_hosts(workspace: EnclosingWorkspace) -> tuple[str, ...] | None:
     return tuple(
         dict.fromkeys(entry.text for hosts in lists if hosts is not None and hosts is not True for entry in hosts)
     )
-
-
-def _references(task: Task, model: TaskModel, document: Document) -> Iterator[Diagnostic]:
-    if not any("#" in reference for reference in model.depends_on):
-        return
-    for index, reference in enumerate(model.depends_on):
-        if "#" not in reference:
-            continue
-        try:
-            other = task.project.workspace.possible_task(reference)
-            if other.project.task(other.name) is not None:
-                continue
-            message = "the file that would have this task is refused"
-            help_ = f"repair the task file of {other.project.title}"
-        except TooManyDirectories:
-            return
-        except Unknown as fault:
-            message, help_ = fault.message, _meant(fault)
-        path: FieldPath = (*model.path, "dependsOn", index)
-        yield Finding(code="VX312", path=path, message=message, help=help_).to_diagnostic(document)
-
-
-def _meant(fault: Unknown) -> str:
-    return f"did you mean {' or '.join(fault.near)}?" if fault.near else "check the spelling"
 
 
 def _workspace_file(workspace: EnclosingWorkspace, file: str) -> tuple[Diagnostic, ...]:

@@ -101,6 +101,15 @@ class EnclosingWorkspace(Protocol):
     def project_at(self, directory: str) -> Project:
         """The project in a directory."""
 
+    def project(self, reference: str) -> Project:
+        """The project of a reference."""
+
+    def has_task(self, name: str) -> bool:
+        """Whether any project has, or may have, a task of that name."""
+
+    def unknown_references(self, task: Task) -> tuple[Diagnostic, ...]:
+        """The refusals of a task's references to other projects that name nothing."""
+
     def possible_task(self, reference: str) -> Task:
         """The task of a reference, or one that an unreadable file may have."""
 
@@ -276,10 +285,11 @@ class Task:
         return judge_block(model.exec.sandbox, loaded.document, setting, lambda: workspace.upstream_of(self))
 
     def diagnostics(self, platform: Platform | None = None) -> tuple[Diagnostic, ...]:
-        """Every reason to refuse the task, in file order: its file's, its workspace's, its block's."""
+        """Every reason to refuse the task, in file order: its file's, its workspace's, its references', its block's."""
         found = [d for d in self.project.diagnostics if d.is_error]
         found += [d for d in self.project.workspace.problems if d.is_error]
         if not found:
+            found += self.project.workspace.unknown_references(self)
             judged = self.judged(platform)
             found += judged.refusals if judged is not None else ()
         return tuple(found)

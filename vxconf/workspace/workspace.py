@@ -57,6 +57,7 @@ class Workspace:
         self._loaded: dict[str, Project] = {}
         self._projects = ProjectFinder(root)
         self._facts: dict[Platform, HostFacts] = {}
+        self._named_tasks: dict[str, bool] = {}
         #: The files loaded before; see `vxconf.workspace.load_file`.
         self.known: Known = {}
 
@@ -120,6 +121,22 @@ class Workspace:
     def tasks(self) -> tuple[Task, ...]:
         """Every task of every project, by project and name."""
         return tuple(task for project in self.projects for task in project.tasks)
+
+    def has_task(self, name: str) -> bool:
+        """Whether a project of the workspace has a task of that name, or an unreadable file may have one.
+
+        Raises:
+            TooManyDirectories: see `projects`.
+        """
+        if name not in self._named_tasks:
+            self._named_tasks[name] = any(project.possible_task(name) is not None for project in self.projects)
+        return self._named_tasks[name]
+
+    def unknown_references(self, task: Task) -> tuple[Diagnostic, ...]:
+        """The refusals of a task's references to other projects that name nothing."""
+        from vxconf.workspace.unknown_references import unknown_references
+
+        return unknown_references(task)
 
     @property
     def index(self) -> ProjectFinder:

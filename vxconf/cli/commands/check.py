@@ -73,6 +73,8 @@ class CheckCommand:
         self._below = self._cwd + "/"
         self._finder = RootFinder(home_directory())
         self._seen: set[str] = set()
+        # the directories of the projects whose task files were named, by the root of their workspace
+        self._named: dict[str, set[str]] = {}
         # diagnostics of workspaces, and projects to judge with the path the user gave for their file, in output order
         self._order: list[Diagnostic | tuple[Project, str | None]] = []
         self.found: list[Diagnostic] = []
@@ -119,6 +121,18 @@ class CheckCommand:
                 if found:
                     self.found += map(_diagnostic, found)
                     self.sources[file] = text
+        self._add_broken_elsewhere()
+
+    def _add_broken_elsewhere(self) -> None:
+        """Adds what the named files may have broken in others: a commit hook is given the changed files alone."""
+        told = set(self.found)
+        for root, directories in self._named.items():
+            from vxconf.workspace.unknown_references import references_broken_elsewhere
+
+            for project, diagnostic in references_broken_elsewhere(self.workspaces[root], directories):
+                if diagnostic not in told and project.loaded is not None:
+                    self.found.append(diagnostic)
+                    self.sources[diagnostic.file] = project.loaded.text
 
     def _judged(self, named: tuple[Project, str | None]) -> _Result | None:
         project, path = named
@@ -145,6 +159,8 @@ class CheckCommand:
         project = self._project_of(path)
         if project is not None:
             self._order.append((project, path))
+            if os.path.basename(path) in CONFIG_NAMES:
+                self._named.setdefault(project.workspace.root, set()).add(project.directory)
 
     def _directory(self, directory: str, *, whole: bool) -> None:
         workspace = self._workspace(directory)

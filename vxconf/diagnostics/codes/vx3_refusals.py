@@ -95,7 +95,8 @@ REFUSALS = (
         code="VX312",
         slug="unknown-reference",
         title="a task or project of another file does not exist",
-        means="In `project#task` the project is its directory from the workspace root, or its name.",
+        means="In `project#task` the project is its directory from the workspace root, or its name. Of `^task` some "
+        "project of the workspace has the task. A task with a reference that names nothing is not run.",
         wrong=task('dependsOn = ["libs/mony#build"]'),
         right=task('dependsOn = ["libs/money#build"]'),
         stage=Stage.HOST,
