@@ -48,8 +48,6 @@ for n in range(8): t.Thread(target=os.path.exists, args=("notes.md",)).start()'"
 try: os.stat("../notes.md", dir_fd=d)
 except OSError: pass
 os.fchdir(d); os.access("../conf/real.json", 0)'""",
-    "openat2": f"""{_PYTHON} 'import ctypes, struct
-ctypes.CDLL(None).syscall(437, -100, b"notes.md", struct.pack("<QQQ", 0, 0, 0), 24)'""",
 }
 
 _WRITES = {
@@ -68,8 +66,6 @@ _WRITES = {
     "into grants": "echo x > out/a; mkdir out/d; mv out/a out/d/b; rm -r out/d",
     "outside": "echo x > ~/new; echo x > /etc/new; echo x > ../new",
     "temporary": 'echo x > "$TMPDIR/a"; mkdir "$TMPDIR/b"; echo x > /dev/null',
-    "openat2": f"""{_PYTHON} 'import ctypes, struct
-ctypes.CDLL(None).syscall(437, -100, b"new", struct.pack("<QQQ", 0o102, 0o600, 0), 24)'""",
 }
 
 _TASKS = {**{f"read: {name}": text for name, text in _READS.items()}, **{f"write: {n}": t for n, t in _WRITES.items()}}

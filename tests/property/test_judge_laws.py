@@ -103,6 +103,8 @@ def test_the_suggested_entries_would_have_let_every_violation_pass(plan: Plan, a
     read = [globs.unescape(paths.normal(f"/ws/p/{entry}")) for entry in (*fix.allow.read, *fix.ignore.read)]
     write = [globs.unescape(paths.normal(f"/ws/p/{entry}")) for entry in fix.allow.write]
     for violation in found:
+        if violation.path in fix.withheld:  # its grant is a person's to write, and the fix says why
+            continue
         granted = write if violation.kind == "write" else read + write
         # a directory on the way to what is granted is shown for that
         assert any(paths.at_or_under(violation.path, place) or paths.under(place, violation.path) for place in granted)

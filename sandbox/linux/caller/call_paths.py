@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from sandbox.linux.kernel.syscall_numbers import Architecture
 
 _PATH_MAX = 4096
-_RESOLVE_IN_ROOT = 0x10
 _RENAME_EXCHANGE = 2
 _DESCRIPTOR = re.compile(r"/(?:proc/(?:self|thread-self|\d+)|dev)/fd/(\d+)")
 
@@ -104,22 +103,21 @@ def named(
     Raises:
         Gone, Unread, CallFails: see `links_as_caller`.
     """
-    texts, how = _arguments(pid, call, registers)
-    flags = observed_syscalls.flags_of(call, registers, how)
+    texts = _arguments(pid, call, registers)
+    flags = observed_syscalls.flags_of(call, registers)
     vain = False
     for argument, text in (*zip(call.paths, texts, strict=True), *_exchanged(call, registers, texts)):
-        rooted = how is not None and bool(how[2] & _RESOLVE_IN_ROOT)
-        start = _start(pid, call, argument, registers, text, rooted=rooted)
+        start = _start(pid, call, argument, registers, text)
         if start is None:
             continue
-        base, root, spelled = start
+        base, spelled = start
         follows = observed_syscalls.follows(architecture, call, argument, flags)
-        path, passed = walk(partial(tree.link, pid), text, base=base, follows=follows, root=root)
+        path, passed = walk(partial(tree.link, pid), text, base=base, follows=follows)
         there = exists(path)
         opens = call.name in observed_syscalls.OPENS
         intent = observed_syscalls.open_intent(flags, exists=there) if opens else argument.intent
         creates = opens and bool(flags & observed_syscalls.O_CREAT)
-        mode = observed_syscalls.mode_of(call, registers, how) if opens else 0
+        mode = observed_syscalls.mode_of(call, registers) if opens else 0
         yield NamedPath(text, spelled, path, passed, intent, follows, creates, vain, flags, mode)
         vain = len(call.paths) > 1 and not there
 
@@ -141,26 +139,19 @@ def named_descriptor(text: str) -> int | None:
     return int(match[1]) if match else None if text else -1
 
 
-def _arguments(
-    pid: int, call: observed_syscalls.Call, registers: tuple[int, ...]
-) -> tuple[list[str], tuple[int, int, int] | None]:
-    """The texts of a call's paths, and its `struct open_how`, `None` where it has none."""
+def _arguments(pid: int, call: observed_syscalls.Call, registers: tuple[int, ...]) -> list[str]:
+    """The texts of a call's paths."""
     memory = CallerMemory(pid)
-    how = None
-    if call.how >= 0:
-        if registers[call.how + 1] < observed_syscalls.OPEN_HOW_SIZE:
-            raise CallFails(errno.EINVAL)
-        how = observed_syscalls.open_how(memory.exactly(registers[call.how], observed_syscalls.OPEN_HOW_SIZE))
     if call.size >= 0:
         raw = [_socket_path(memory, registers[one.path], registers[call.size]) for one in call.paths]
     else:
-        flags = observed_syscalls.flags_of(call, registers, how)
+        flags = observed_syscalls.flags_of(call, registers)
         null = call.null or (call.empty and bool(flags & observed_syscalls.AT_EMPTY_PATH))
         raw = [
             b"" if null and not registers[one.path] else memory.text(registers[one.path], _PATH_MAX)
             for one in call.paths
         ]
-    return [os.fsdecode(found) for found in raw], how
+    return [os.fsdecode(found) for found in raw]
 
 
 def _start(
@@ -169,12 +160,10 @@ def _start(
     argument: observed_syscalls.PathArgument,
     registers: tuple[int, ...],
     text: str,
-    *,
-    rooted: bool,
-) -> tuple[str, str, str] | None:
-    """The directory a path starts from, its root and its absolute spelling; `None` where the call names no path."""
-    if text.startswith("/") and not rooted:
-        return "/", "/", text
+) -> tuple[str, str] | None:
+    """The directory a path starts from, and its absolute spelling; `None` where the call names no path."""
+    if text.startswith("/"):
+        return "/", text
     if not (text or call.empty or call.null):
         return None
     base = _base(pid, observed_syscalls.descriptor(argument, registers))
@@ -182,7 +171,7 @@ def _start(
         if text:
             raise CallFails(errno.ENOTDIR)
         return None
-    return base, base if rooted else "/", os.path.join(base, text.lstrip("/")) if text else base
+    return base, os.path.join(base, text) if text else base
 
 
 def _socket_path(memory: CallerMemory, at: int, size: int) -> bytes:

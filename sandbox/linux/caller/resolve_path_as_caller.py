@@ -33,7 +33,7 @@ class Walked(NamedTuple):
     passed: tuple[str, ...] = ()
 
 
-def walk(link: Callable[[str], str | None], path: str, *, base: str = "/", follows: bool, root: str = "/") -> Walked:
+def walk(link: Callable[[str], str | None], path: str, *, base: str = "/", follows: bool) -> Walked:
     """The place that `path` leads to.
 
     Args:
@@ -42,9 +42,8 @@ def walk(link: Callable[[str], str | None], path: str, *, base: str = "/", follo
         path: the path as spelled.
         base: the directory a relative path starts from, with no link left.
         follows: whether a link in the last place is followed.
-        root: where absolute paths and links start, and above which `..` does not lead.
     """
-    here, hops = root if path.startswith("/") else base, 0
+    here, hops = "/" if path.startswith("/") else base, 0
     passed: list[str] = []
     entered = False
     todo = path.split("/")[::-1]
@@ -56,7 +55,7 @@ def walk(link: Callable[[str], str | None], path: str, *, base: str = "/", follo
             if entered:
                 passed.append(here)
                 entered = False
-            here = here if here == root else os.path.dirname(here)
+            here = os.path.dirname(here)
             continue
         place = f"{here}/{part}" if here != "/" else f"/{part}"
         # a slash or a dot behind the last name has a link there followed (path_resolution(7))
@@ -71,6 +70,6 @@ def walk(link: Callable[[str], str | None], path: str, *, base: str = "/", follo
             here, entered = text, True
             continue
         if text.startswith("/"):
-            here = root
+            here = "/"
         todo.extend(text.split("/")[::-1])
     return Walked(here, tuple(passed))

@@ -6,7 +6,6 @@ meaning out. The caller's memory is read in `sandbox.linux.caller`.
 
 from __future__ import annotations
 
-import struct
 from typing import NamedTuple
 
 from sandbox.contract.intents import WRITE_INTENTS, Intent
@@ -30,7 +29,6 @@ __all__ = [
     "flags_of",
     "follows",
     "mode_of",
-    "open_how",
     "open_intent",
     "parse_syscall_line",
 ]
@@ -52,7 +50,6 @@ O_TMPFILE_BIT = 0o20000000  # O_TMPFILE without the O_DIRECTORY it implies, whos
 #: The flags with any of which an open may change something; the same bits on both architectures.
 OPEN_WRITE_FLAGS = O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE_BIT
 
-OPEN_HOW_SIZE = 24
 REGISTERS = 6
 
 
@@ -85,7 +82,6 @@ class Call(NamedTuple):
     Attributes:
         paths: one or two; the first of two (rename, link) must exist, or the call changes nothing.
         flags: the register holding open or AT_ flags, -1 for none.
-        how: the register holding a pointer to `struct open_how`, -1 for none.
         empty: whether AT_EMPTY_PATH in the flags lets an empty path name the descriptor itself.
         null: whether a null path names the descriptor itself.
         size: the register holding the size of the `struct sockaddr` that holds the path, -1 for a plain path.
@@ -94,7 +90,6 @@ class Call(NamedTuple):
     name: str
     paths: tuple[PathArgument, ...]
     flags: int = -1
-    how: int = -1
     empty: bool = False
     null: bool = False
     size: int = -1
@@ -117,7 +112,6 @@ def _at(name: str, intent: Intent, *, flags: int = -1, follows: bool = True, tog
 _ALL = (
     Call("open", (PathArgument(0, Intent.OPEN),), flags=1),
     Call("openat", (PathArgument(1, Intent.OPEN, 0),), flags=2),
-    Call("openat2", (PathArgument(1, Intent.OPEN, 0),), how=2),
     Call("creat", (PathArgument(0, Intent.OPEN),)),
     _one("mkdir", Intent.MKDIR, follows=False),
     _at("mkdirat", Intent.MKDIR, follows=False),
@@ -202,11 +196,11 @@ _ALL = (
 CALLS: dict[str, Call] = {call.name: call for call in _ALL}
 
 #: The calls whose flags decide what they mean.
-OPENS = frozenset({"open", "openat", "openat2", "creat"})
+OPENS = frozenset({"open", "openat", "creat"})
 
 
 #: The calls that change something whatever their flags.
-WRITES = frozenset(c.name for c in _ALL if any(p.intent in WRITE_INTENTS for p in c.paths)) | {"creat", "openat2"}
+WRITES = frozenset(c.name for c in _ALL if any(p.intent in WRITE_INTENTS for p in c.paths)) | {"creat"}
 
 #: bind(2), which makes a socket's file where the address is a path.
 BIND = Call("bind", (PathArgument(1, Intent.CREATE, follows=False),), size=2)
@@ -232,19 +226,15 @@ def descriptor(argument: PathArgument, registers: tuple[int, ...]) -> int:
     return AT_FDCWD if argument.dirfd < 0 else signed(registers[argument.dirfd])
 
 
-def flags_of(call: Call, registers: tuple[int, ...], how: tuple[int, int, int] | None = None) -> int:
-    """The flags of a call, 0 when it has none; `how` is the decoded `struct open_how` of an openat2."""
+def flags_of(call: Call, registers: tuple[int, ...]) -> int:
+    """The flags of a call, 0 when it has none."""
     if call.name == "creat":
         return 0o1 | O_CREAT | O_TRUNC
-    if call.how >= 0:
-        return how[0] if how else 0
     return registers[call.flags] & 0xFFFFFFFF if call.flags >= 0 else 0
 
 
-def mode_of(call: Call, registers: tuple[int, ...], how: tuple[int, int, int] | None = None) -> int:
+def mode_of(call: Call, registers: tuple[int, ...]) -> int:
     """The mode that an open gives a file it makes."""
-    if call.how >= 0:
-        return how[1] if how else 0
     return registers[1 if call.name == "creat" else call.flags + 1]
 
 
@@ -277,18 +267,6 @@ def open_intent(flags: int, *, exists: bool) -> Intent:
     if flags & O_CREAT and (not exists or flags & O_EXCL):
         return Intent.CREATE
     return Intent.WRITE if flags & (O_ACCMODE | O_TRUNC) else Intent.OPEN
-
-
-def open_how(raw: bytes) -> tuple[int, int, int]:
-    """The flags, the mode and the resolve bits of a `struct open_how` (24 bytes; later fields are ignored).
-
-    Raises:
-        UnreadableArgument: the bytes are fewer than 24.
-    """
-    if len(raw) < OPEN_HOW_SIZE:
-        raise UnreadableArgument(f"open_how holds {len(raw)} bytes, {OPEN_HOW_SIZE} expected")
-    flags, mode, resolve = struct.unpack_from("<QQQ", raw)
-    return flags, mode, resolve
 
 
 def parse_syscall_line(text: str) -> tuple[int, tuple[int, ...]] | None:

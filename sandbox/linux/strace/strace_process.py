@@ -92,9 +92,8 @@ def confined() -> bytes:
         dict.fromkeys((*WRITES, "socket", "socketpair", "bind", "connect"), seccomp_filter.EPERM)
         | seccomp_filter.REFUSED
     )
-    # strace opens its output with these; RLIMIT_FSIZE of 0 keeps it from giving any file a byte
-    for name in ("openat2", "creat"):
-        del refused[name]
+    # strace opens its output with this; RLIMIT_FSIZE of 0 keeps it from giving any file a byte
+    del refused["creat"]
     return _program({name: bpf.returns(bpf.refuse(code)) for name, code in refused.items()})
 
 
@@ -124,9 +123,9 @@ class _Places:
         except Unread as error:
             raise TraceFailure(f"the command's root cannot be held: {error}") from error
 
-    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> Walked | None:
+    def walk(self, pid: int, path: str, *, base: str, follows: bool) -> Walked | None:
         try:
-            return walk(functools.partial(self._tree.link, pid), path, base=base, follows=follows, root=root)
+            return walk(functools.partial(self._tree.link, pid), path, base=base, follows=follows)
         except (Unread, CallFails):
             return None
 

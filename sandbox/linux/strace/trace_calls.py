@@ -33,14 +33,13 @@ LINKS = frozenset({"symlink", "symlinkat", "link", "linkat", "rename", "renameat
 TELLING = observed_syscalls.WRITES | observed_syscalls.OPENS
 
 _WRITES = re.compile(rb"O_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE)")
-_RESOLVE_IN_ROOT = 0x10
 # links of the caller to its own directories, gone once it is; another thread may have others (unshare(2), CLONE_FS)
 _OWN = re.compile(r"/proc/(self|thread-self|self/task/thread-self)/(cwd|root)(?=/|$)")
 _PROC = "/proc/"
 _UNKNOWN = re.compile(r"/proc/(?:self|\d+)(?:/task/(?:thread-self|\d+))?/(?:cwd|root|fd/\d+)/.")
 # the number of arguments of each call that are read
 _WANTED = {
-    call.name: 1 + max(call.flags, call.how, *(a.path for a in call.paths), *(a.dirfd for a in call.paths))
+    call.name: 1 + max(call.flags, *(a.path for a in call.paths), *(a.dirfd for a in call.paths))
     for call in observed_syscalls.CALLS.values()
 }
 _LINKS = ("readlink", "readlinkat")
@@ -50,7 +49,7 @@ _DELETED = (b"(deleted)", b"(deleted)>")
 class TracedFiles(Protocol):
     """The host's file system, as far as a trace needs it."""
 
-    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> Walked | None:
+    def walk(self, pid: int, path: str, *, base: str, follows: bool) -> Walked | None:
         """The place that `path` leads the caller to, `None` where it cannot be told.
 
         No link is left in its path but those that only the caller had, where it has ended; see `TaskTree`.
@@ -70,7 +69,6 @@ class _Named(NamedTuple):
     asked: str
     cwd: str
     base: str
-    root: str
     follows: bool
     intent: Intent
     #: Whether the caller is the thread that the links of its process tell of.
@@ -80,7 +78,7 @@ class _Named(NamedTuple):
 def _own_directory(named: _Named, path: str) -> tuple[str, str] | None:
     """The start and the rest of a path that goes through a link to the caller's own directory, as it was then."""
     own = _OWN.match(path) if path.startswith(_PROC) else None
-    if own is None or named.root != "/" or (own.group(1) == "self" and not named.first):
+    if own is None or (own.group(1) == "self" and not named.first):
         return None
     return named.cwd if own.group(2) == "cwd" else "/", "." + path[own.end() :]
 
@@ -125,7 +123,7 @@ class TracedCalls:
             if said is not None and not said[1]:
                 base = process.directory.path
                 asked = os.fsdecode(said[0])
-                reached = self._places.walk(pid, asked, base=base, follows=True, root="/")
+                reached = self._places.walk(pid, asked, base=base, follows=True)
                 if reached is None:
                     self._miss(f"a working directory could not be followed ({asked})")
                 else:
@@ -200,22 +198,14 @@ class TracedCalls:
     def _is_plain(self, named: _Named, path: str) -> bool:
         """Whether no link was followed, and no descriptor used that only its process knows."""
         known = self._noted or named.base in (named.cwd, "/")
-        return known and named.root == "/" and path == os.path.normpath(os.path.join(named.base, named.asked))
+        return known and path == os.path.normpath(os.path.join(named.base, named.asked))
 
     def _named(
         self, pid: int, process: TracedProcess, call: observed_syscalls.Call, body: bytes, errno: str = ""
     ) -> Iterator[_Named]:
         """Each path that a call names and whose place is known."""
         given = line_grammar.arguments(body, _WANTED[call.name])
-        at = call.how if call.how >= 0 else call.flags
-        said = given[at] if 0 <= at < len(given) else b""
-        if call.how >= 0:
-            # the shape is {flags=O_RDONLY|O_CLOEXEC, mode=..., resolve=RESOLVE_IN_ROOT}
-            said, _, resolve = said.partition(b"resolve=")
-            rooted = bool(line_grammar.flags(resolve, self._architecture) & _RESOLVE_IN_ROOT)
-            said = said.partition(b"mode=")[0]
-        else:
-            rooted = False
+        said = given[call.flags] if 0 <= call.flags < len(given) else b""
         bits = (
             observed_syscalls.O_CREAT | observed_syscalls.O_TRUNC | 1
             if call.name == "creat"
@@ -233,14 +223,13 @@ class TracedCalls:
                     self._miss("a path in the trace is cut short")
                 continue
             base = "/"
-            if not asked.startswith("/") or rooted:
+            if not asked.startswith("/"):
                 base = self._base(pid, process, given, argument)
                 if not base:
                     continue
             follows = observed_syscalls.follows(self._architecture, call, argument, bits)
             first = process.group == pid
-            root = base if rooted else "/"
-            named = _Named(asked, process.directory.path, base, root, follows, argument.intent, first)
+            named = _Named(asked, process.directory.path, base, follows, argument.intent, first)
             if call.name in observed_syscalls.OPENS:
                 exists = self._places.exists(self._walk(pid, named).path)
                 named = named._replace(intent=observed_syscalls.open_intent(bits, exists=exists))
@@ -300,7 +289,7 @@ class TracedCalls:
         return walked
 
     def _placed(self, pid: int, named: _Named, asked: str, base: str) -> Walked:
-        walked = self._places.walk(pid, asked, base=base, follows=named.follows, root=named.root)
+        walked = self._places.walk(pid, asked, base=base, follows=named.follows)
         if walked is None:
             self._miss(f"a path could not be followed ({asked})")
             return Walked(os.path.normpath(os.path.join(base, asked)))

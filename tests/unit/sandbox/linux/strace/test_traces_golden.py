@@ -35,8 +35,8 @@ CASES = sorted((ROOT / "fixtures/traces").glob("*.strace"))
 class Host:
     """The workspace's host; nothing in it is a link."""
 
-    def walk(self, pid: int, path: str, *, base: str, follows: bool, root: str) -> Walked:  # noqa: ARG002  no links
-        return walk(lambda _: None, path, base=base, follows=follows, root=root)
+    def walk(self, pid: int, path: str, *, base: str, follows: bool) -> Walked:  # noqa: ARG002  no links
+        return walk(lambda _: None, path, base=base, follows=follows)
 
     def exists(self, path: str) -> bool:
         return path in THERE
