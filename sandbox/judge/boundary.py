@@ -94,6 +94,7 @@ class Boundary:
         served: whether a write grant of a name can be given.
         directory: whether the host has a directory at a path.
         tree: the paths in a directory, `None` where there are too many to look at.
+        names: the names in a directory.
         hermetic: whether the task sees nothing outside the workspace that was not granted.
         ports: the host's loopback ports the task may reach, and those it offers.
         cached: whether the task has a cache, so that a new read belongs in its key.
@@ -119,6 +120,7 @@ class Boundary:
     served: bool = True
     directory: Callable[[str], bool] = nothing
     tree: Callable[[str], tuple[str, ...] | None] = empty
+    names: Callable[[str], tuple[str, ...]] = empty
     hermetic: bool = False
     ports: frozenset[int] = frozenset()
     cached: bool = False
@@ -133,7 +135,6 @@ class Boundary:
             request: the attempt.
             plan: its plan.
             directory: whether the host has a directory at a path.
-        tree: the paths in a directory, `None` where there are too many to look at.
         """
         config = request.config
         return cls(

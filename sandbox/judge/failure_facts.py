@@ -36,6 +36,7 @@ class Aftermath:
         listens: whether a server of the host listens on a TCP port, on loopback or on every address.
         processes: how many processes and threads the task could have at once, 0 where only the machine limits them.
         explained: whether its end says why it failed: by a signal, out of time, or never executed.
+        survived: whether the command itself passed.
         starved: how many processes of this machine the kernel has ended since the task began, for want of memory.
     """
 
@@ -46,6 +47,7 @@ class Aftermath:
     processes: Callable[[], int] = _none
     starved: Callable[[], int] = _none
     explained: bool = False
+    survived: bool = True
 
     @property
     def last_lines(self) -> list[str]:

@@ -11,7 +11,8 @@ from sandbox.contract.intents import Intent
 from sandbox.contract.results import Fix, FixInputs, FixPaths, WithheldGrant
 from sandbox.judge import path_as_entry
 from sandbox.judge.remedies.never_granted import never_granted
-from sandbox.judge.remedies.remedy_class import classify, makes_anew, makes_itself, nameable
+from sandbox.judge.remedies.one_time_names import makes_anew, no_pattern
+from sandbox.judge.remedies.remedy_class import classify, makes_itself, nameable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -43,6 +44,7 @@ def fix(
     found = _by_remedy(counted, boundary, survived=survived)
     directories, single = _writes(found, boundary, names)
     written = (*directories, *single)
+    patterns = [grant for grant in found.patterns if not _covered(globs.literal_base(grant), frozenset(written))]
     reads = _reads(found, boundary, written)
     fixed = Fix(
         allow=FixPaths(
@@ -53,6 +55,7 @@ def fix(
                 (
                     *(path_as_entry.entry(path, boundary, directory=True) for path in directories),
                     *(path_as_entry.entry(path, boundary) for path in single),
+                    *(path_as_entry.pattern(grant, boundary) for grant in patterns),
                 ),
                 boundary,
             ),
@@ -71,6 +74,7 @@ class _Found:
 
     reads: dict[str, Access] = field(default_factory=dict)
     writes: dict[str, Access] = field(default_factory=dict)
+    patterns: dict[str, None] = field(default_factory=dict)
     ignored_reads: list[str] = field(default_factory=list)
     ignored_writes: list[str] = field(default_factory=list)
     withheld: dict[str, NeverGranted] = field(default_factory=dict)
@@ -81,6 +85,18 @@ class _Found:
         if why is not None:
             self.withheld.setdefault(path, why)
         return why is not None
+
+    def made_anew(self, access: Access, boundary: Boundary, *, survived: bool) -> None:
+        """Take a write of a file with another name in each run, which a command that passed does without."""
+        names = makes_anew(access, boundary)
+        if names is None or (not survived and not nameable(access.path, boundary)):
+            self.writes.setdefault(access.path, access)
+        elif names.taken:
+            self.withheld.setdefault(access.path, no_pattern(names, boundary))
+        elif survived:
+            self.ignored_writes.append(names.pattern)
+        else:
+            self.patterns[names.pattern] = None
 
 
 def _by_remedy(counted: Sequence[Denied], boundary: Boundary, *, survived: bool) -> _Found:
@@ -98,10 +114,9 @@ def _by_remedy(counted: Sequence[Denied], boundary: Boundary, *, survived: bool)
                 found.reads.setdefault(access.path, access)
             case "ignore" if kind == "read":
                 found.ignored_reads.append(globs.escape(access.path))
-            case "ignore" if survived:
-                pattern = makes_anew(access, boundary) or ""
-                found.ignored_writes.append(paths.join(globs.escape(paths.parent(access.path)), pattern))
-            case "grant" | "ignore" | "use-tmpdir":
+            case "ignore":
+                found.made_anew(access, boundary, survived=survived)
+            case "grant" | "use-tmpdir":
                 found.writes.setdefault(access.path, access)
             case _:
                 continue

@@ -40,7 +40,9 @@ def fix(result: RunResult, request: Request | None = None, *, files: Files | Non
     )
     if files is not None:
         host = files
-        boundary = dataclasses.replace(boundary, tree=lambda path: never_granted.below(path, host))
+        boundary = dataclasses.replace(
+            boundary, tree=lambda path: never_granted.below(path, host), names=lambda path: tuple(host.entries(path))
+        )
     seen = [
         Denied(_access(violation, files), "write" if violation.kind == "write" else "read")
         for violation in result.violations

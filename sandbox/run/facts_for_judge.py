@@ -46,6 +46,7 @@ def boundary(
         executed=planned.executed.protects,
         shared=tuple(dict.fromkeys((*_SHARED, paths.parent(request.facts.temp_root)))),
         tree=lambda path: never_granted.below(path, Snapshot()),
+        names=lambda path: tuple(files.entries(path)),
         # An observer tells a granted name from its hidden neighbours; without one none can be granted.
         served=observer != "none",
         ports=_ports(request.config),

@@ -59,7 +59,8 @@ def settled(end: CommandEnd, judge: Judge, violations: tuple[Violation, ...], af
     """
     own = end.status
     code = exit_code(own, violations, end.trace, timed_out=end.timed_out)
-    after = dataclasses.replace(after, explained=end.timed_out or own is None or own >= CANNOT_EXECUTE)
+    explained = end.timed_out or own is None or own >= CANNOT_EXECUTE
+    after = dataclasses.replace(after, explained=explained, survived=own == 0)
     return RunResult(
         sandboxed=True,
         exit_code=code,
@@ -76,7 +77,7 @@ def settled(end: CommandEnd, judge: Judge, violations: tuple[Violation, ...], af
         protections=end.protections,
         violations=violations,
         hints=(*_unseen(end), *(judge.hints(after) if code else ())),
-        fix=judge.fix(survived=own == 0) if code else None,
+        fix=judge.fix(survived=after.survived) if code else None,
         refusals=() if own is not None else (RunRefusal(message="the sandbox died while the command ran"),),
         stdout=end.stdout,
         stderr=end.stderr,

@@ -35,7 +35,7 @@ def hints(seen: AttemptDenials, boundary: Boundary, after: Aftermath) -> tuple[H
         *linked_package_hints.not_installed(seen.counted, seen.walled, boundary),
         *credential_hints.counted_credentials(seen.counted, boundary),
         *upstream_output_hints.made_upstream((*seen.counted, *seen.outside), boundary),
-        *per_run_name_hints.made_anew(seen.counted, boundary),
+        *per_run_name_hints.made_anew(seen.counted, boundary, after),
         *workspace_root_hints.misrooted((*seen.counted, *seen.outside), boundary),
         *outside_project_hints.interpreter((*seen.outside, *seen.looked), boundary),
         *outside_project_hints.hidden(seen.outside, boundary),

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import paths
 from sandbox.contract.intents import Intent
-from sandbox.judge import path_as_entry, per_run_names
+from sandbox.judge import path_as_entry
+from sandbox.judge.remedies.one_time_names import makes_anew
 from sandbox.planning.operations import Bind, Name, Names
 
 if TYPE_CHECKING:
@@ -41,16 +42,6 @@ def _classify_write(access: Access, boundary: Boundary) -> DenialClass:
     if boundary.refuses_writing(writable(access, boundary)) and not nameable(path, boundary):
         return "tool-fault"
     return "grant"
-
-
-def makes_anew(access: Access, boundary: Boundary) -> str | None:
-    """The pattern for the names of a file each run makes under another one, `None` for a file that stays."""
-    if access.exists and access.intent is not Intent.RENAME:
-        return None
-    found = per_run_names.pattern(paths.name(access.path))
-    if found is None or boundary.declared.makes(access.path):
-        return None
-    return found
 
 
 def writable(access: Access, boundary: Boundary) -> str:

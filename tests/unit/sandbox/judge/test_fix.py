@@ -162,10 +162,45 @@ def test_a_name_of_one_run_is_ignored_by_its_pattern_where_the_task_went_on_with
     judge.take(made)
     failed = judge.fix(survived=False)
     assert failed is not None
-    assert (failed.allow.write, failed.ignore.write) == (("gen/",), ())
+    assert (failed.allow.write, failed.ignore.write) == (("gen/*.bun-build",), ())
+    without_names = Judge(boundary(served=False))
+    without_names.take(made)
+    whole = without_names.fix(survived=False)
+    assert whole is not None
+    assert (whole.allow.write, whole.ignore.write) == (("gen/",), ())
     covered = fixed(boundary(), access(Intent.MKDIR, f"{P}/gen", exists=False), made)
     assert covered is not None
     assert (covered.allow.write, covered.ignore.write) == (("gen",), ())
+
+
+@pytest.mark.parametrize(
+    ("name", "beside", "written"),
+    [
+        (
+            "x.config.ts.timestamp-1796130864091-1ce568175802.mjs",
+            ("x.config.ts", "vx.toml"),
+            "x.config.ts.timestamp-*.mjs",
+        ),
+        ("sedO4uke2", ("a.json", "src", "sediment.md"), "sed??????"),
+        ("sedO4uke2", ("sedQ8xPz1",), "sed??????"),
+        ("1ce568175802.json", ("notes.md",), "*.json"),
+        ("1ce568175802.json", ("package.json", "notes.md"), ""),
+        ("sedO4uke2", ("sed-notes",), ""),
+        ("tmp-4711.md", ("tmp-readme.md",), ""),
+    ],
+)
+@pytest.mark.parametrize("intent", [Intent.CREATE, Intent.MKDIR])
+def test_a_name_of_one_run_is_granted_by_a_pattern_that_opens_nothing_else(
+    name: str, beside: tuple[str, ...], written: str, intent: Intent
+) -> None:
+    judge = Judge(boundary(names=lambda place: beside if place == P else ()))
+    judge.take(access(intent, f"{P}/{name}", exists=False))
+    fix = judge.fix(survived=False)
+    assert fix is not None
+    assert fix.allow.write == ((written,) if written else ())
+    assert [one.target for one in fix.by_hand] == ([] if written else [f"{P}/{name}"])
+    (hint,) = judge.hints(Aftermath(cwd=P, survived=False))
+    assert f'"{written}"' in hint.line if written else fix.by_hand[0].reason in hint.line
 
 
 def test_an_output_of_another_task_is_never_granted_for_writing() -> None:
