@@ -54,7 +54,7 @@ class Explained:
 
     Attributes:
         block: the block as the file says it.
-        judged: the block, judged for Linux.
+        judged: the block, judged for Linux, or for macOS where that alone is asked about.
         document: the file that holds the block.
         files: the file system.
         linux: whether Linux was asked about.

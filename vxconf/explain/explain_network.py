@@ -216,6 +216,9 @@ def host(block: ExplainedNetwork, target: str) -> NetworkAnswer:
         name = canonical_host(name)
     except PatternRefused as refused:
         return NetworkAnswer(allowed=False, by=f"no host is written like that: {refused.message}")
+    mac = block.config.platform == "macos"
+    if mac and name in policy_from_config.LOOPBACK and block.config.local_binding:
+        return NetworkAnswer(allowed=True, by="localBinding opens every port of this machine on macOS")
     if name in policy_from_config.LOOPBACK and port is not None and port in published_ports(block.config):
         return NetworkAnswer(allowed=True, by=f"port {port} is the task's own, since localBinding lists it")
     return _of_lists(block, name, port)
@@ -245,6 +248,8 @@ def _not_listed(block: ExplainedNetwork, name: str, port: int | None) -> str:
         listed = f"a task of the workspace lists {found[0]}" if found else "no task of the workspace lists it"
         return f"network = true stands for the hosts that the tasks of one run list, and this task lists none; {listed}"
     if name in policy_from_config.LOOPBACK:
+        if block.config.platform == "macos":
+            return "network has to list the port, or localBinding be set for the task's own servers"
         return "the task has a loopback of its own: network has to list the port of the host"
     return "it is on no list" if block.config.network else "the block lists no host"
 

@@ -17,7 +17,7 @@ JSON = dict[str, Any]
 _TOLD = 4
 
 
-def explanation(data: JSON, *, reason: str, refusals: str, platform: str) -> str:
+def explanation(data: JSON, *, reason: str, refusals: str, platform: str, hidden: bool = False) -> str:
     """The text of the whole explanation of one task.
 
     Args:
@@ -25,8 +25,9 @@ def explanation(data: JSON, *, reason: str, refusals: str, platform: str) -> str
         reason: the reason why the root is the workspace root, as a clause.
         refusals: the refusals as text, or an empty string.
         platform: `linux`, `macos` or `all`.
+        hidden: whether mistakes hide a part of the task.
     """
-    return "".join(f"{printable(line)}\n" for line in _lines(data, reason, platform)) + (
+    return "".join(f"{printable(line)}\n" for line in _lines(data, reason, platform, hidden=hidden)) + (
         f"\nrefused\n{refusals}" if refusals else ""
     )
 
@@ -42,13 +43,19 @@ def answer(data: JSON) -> str:
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
-def _lines(data: JSON, reason: str, platform: str) -> Iterator[str]:
+def _lines(data: JSON, reason: str, platform: str, *, hidden: bool) -> Iterator[str]:
     yield f"task {data['task']}"
     yield f"  workspace  {data['workspace']}: {reason}"
-    yield f"  command    {data['command'] if data['command'] is not None else 'none: a group'}"
+    command = "not known: mistakes hide it" if hidden else "none: a group"
+    yield f"  command    {data['command'] if data['command'] is not None else command}"
     if not data["sandboxed"]:
         yield "  sandbox    none: the command runs with everything this user may do"
         return
+    if not data["implied"]:
+        yield "  sandbox    not known: it is refused before it can be told"
+        return
+    if hidden:
+        yield "  sandbox    without what is refused below"
     if platform != "linux":
         yield f"  {NEVER_RUN}"
     yield ""

@@ -1,4 +1,7 @@
-"""The answers of `--why`: whether a path, a host or a socket is reached, and which line or rule decides."""
+"""The answers of `--why`: whether a path, a host or a socket is reached, and which line or rule decides.
+
+They are those of the plan for Linux, or for macOS where that alone is asked about.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,17 @@ from vxconf.document.spans import locate
 from vxconf.explain import explain_network
 
 if TYPE_CHECKING:
+    from sandbox.planning.macos.macos_path_reach import MacPlan
+    from sandbox.planning.macos.profile_rules import Rule
     from sandbox.planning.operations import Operation
     from sandbox.planning.path_reach import Plan
     from vxconf.explain.explain_grants import Explained
     from vxconf.resolve.task_model import Entry
 
 JSON = dict[str, Any]
+
+#: The operations of seatbelt's that reading and writing a file's content are.
+_READ, _WRITE = "file-read-data", "file-write-data"
 
 
 def of_path(what: Explained, path: str) -> JSON:
@@ -29,17 +37,16 @@ def of_path(what: Explained, path: str) -> JSON:
         what: the block to explain.
         path: the absolute path as the task would spell it.
     """
+    real = paths.canonical(path, what.files)
+    answers: JSON = {}
+    if _is_socket(what, real):
+        answers["connect"] = _told(what, explain_network.socket(what.network, real, temp=what.temp))
+    if what.mac is not None and not what.linux:
+        return answers | _of_path_on_macos(what, what.mac.plan, path)
     plan = what.judged.plan
     if plan is None:
-        nothing = {"allowed": False, "by": _because("the block is refused"), "nearest": None}
-        return {"read": nothing, "write": dict(nothing)}
+        return {"read": refused("the block is refused"), "write": refused("the block is refused")}
     reach = plan.access(path, what.files)
-    real = paths.canonical(path, what.files)
-    answers = (
-        {}
-        if not _is_socket(what, real)
-        else {"connect": _told(what, explain_network.socket(what.network, real, temp=what.temp))}
-    )
     return answers | {
         "read": _answer(what, plan, path, allowed=reach is not Reach.HIDDEN, write=False),
         "write": _answer(what, plan, path, allowed=reach in {Reach.WRITE, Reach.NAME}, write=True),
@@ -76,6 +83,42 @@ def unsandboxed() -> JSON:
     return {"allowed": True, "by": _because("the task has no sandbox block"), "nearest": None}
 
 
+def _of_path_on_macos(what: Explained, plan: MacPlan | None, path: str) -> JSON:
+    """The answers of the rules of the profile; the last rule that is about a path decides."""
+    if plan is None:
+        return {"read": refused("the block is refused"), "write": refused("the block is refused")}
+    reach, real = plan.access(path, what.files), paths.canonical(path, what.files)
+    directory = what.files.kind(real) is Kind.DIRECTORY
+    read = plan.decided_by(real, _READ, directory=directory)
+    write = plan.decided_by(real, _WRITE, directory=directory)
+    reads = reach is not Reach.HIDDEN and plan.allows(_READ, real, directory=directory)
+    protected = plan.executed.protects(real) and plan.allows(_WRITE, real, directory=directory)
+    return {
+        "read": _answer_on_macos(what, read, real, allowed=reads, write=False),
+        "write": {"allowed": False, "by": _because(_protection(real)), "nearest": _nearest(what, real, write=True)}
+        if protected
+        else _answer_on_macos(what, write, real, allowed=reach is Reach.WRITE, write=True),
+    }
+
+
+def _answer_on_macos(what: Explained, rule: Rule | None, real: str, *, allowed: bool, write: bool) -> JSON:
+    if rule is None:
+        by = _because("no write grant covers it" if write else "nothing in the workspace is read unless it is granted")
+    elif (rule.action == "allow") is not allowed:
+        by = _because("a link on the way to it is not granted")
+    else:
+        origins = what.judged.resolution.origin(what.first_name(rule.origin.field)) if rule.origin.field else ()
+        by = _line(what, origins[0]) if origins else _because(rule.origin.reason or rule.describe())
+    return {"allowed": allowed, "by": by, "nearest": None if allowed else _nearest(what, real, write=write)}
+
+
+def _protection(real: str) -> str:
+    """The reason why a protected name is not written."""
+    if is_policy(real):
+        return "this file says what tasks are granted: a task changes it only where its block names the very file"
+    return "other programs execute the content of this file: no task may make or change it"
+
+
 def _answer(what: Explained, plan: Plan, path: str, *, allowed: bool, write: bool) -> JSON:
     real = paths.canonical(path, what.files)
     if allowed:
@@ -83,9 +126,7 @@ def _answer(what: Explained, plan: Plan, path: str, *, allowed: bool, write: boo
     elif plan.reach(real) is Reach.HIDDEN:
         by = _because(_hidden_by(what, plan, real))
     elif write and plan.executed.protects(real):
-        policy = "this file says what tasks are granted: a task changes it only where its block names the very file"
-        executed = "other programs execute the content of this file: no task may make or change it"
-        by = _because(policy if is_policy(real) else executed)
+        by = _because(_protection(real))
     else:
         by = _because("no write grant covers it" if write else "a link on the way to it is not granted")
     return {"allowed": allowed, "by": by, "nearest": None if allowed else _nearest(what, real, write=write)}

@@ -1,6 +1,7 @@
 """The model of a task file from its valid data: defaults are filled in, and each entry gets its path in the file.
 
-Nothing is resolved. The data has passed the schema, so no type is checked again.
+Nothing is resolved. The data has passed the schema, so no type is checked again. Of a task with mistakes it is the
+well-formed part, in which `None` stands for an entry at fault.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ def _sandbox(data: _Data, path: FieldPath) -> SandboxModel:
 
 def _entries(data: _Data, key: str, path: FieldPath) -> Entries:
     given = data.get(key)
-    return tuple(Entry(text, (*path, key, index)) for index, text in enumerate(given)) if given else ()
+    if not given:
+        return ()
+    return tuple(Entry(text, (*path, key, index)) for index, text in enumerate(given) if text is not None)
 
 
 def _all_or_entries(data: _Data, key: str, path: FieldPath) -> Literal[True] | Entries | None:

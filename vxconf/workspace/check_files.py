@@ -60,11 +60,11 @@ def _judged_tasks(project: Project, document: Document, platforms: Iterable[Plat
         block = task.model.exec.sandbox if task.model.exec is not None else None
         if block is None:
             continue
-        written = repr(document.data["tasks"][task.name]["exec"]["sandbox"])
+        written = "" if task.has_mistakes else repr(document.data["tasks"][task.name]["exec"]["sandbox"])
         if written in healthy:
             continue
         found = list(_block(task, block, document, platforms))
-        if not found:
+        if written and not found:
             healthy.add(written)
         yield from found
 

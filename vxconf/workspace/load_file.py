@@ -1,7 +1,7 @@
 """The steps from a task file's name to its model: read, parse, validate, fill in defaults; every diagnostic is kept.
 
-A task without a mistake gets its model even where another task of the file has one, so that a check sees the whole
-file in one pass. No task of a file with an error is run.
+A task without a mistake gets its model even where another task of the file has one, and a task with mistakes gets one
+of its well-formed part, so that a check sees the whole file in one pass. No task of a file with an error is run.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from vxconf.document.parse import format_of, parse
 from vxconf.document.read_file import ReadError, TooLarge, read_file
 from vxconf.resolve.task_model import FileModel
 from vxconf.resolve.task_model_from_data import fill_defaults
+from vxconf.resolve.well_formed_part import well_formed_part
 from vxconf.validate.validate import validate
 from vxconf.workspace.root import CONFIG_NAMES
 
@@ -39,8 +40,8 @@ class LoadedFile(NamedTuple):
         file: the name the file is reported under.
         text: the characters that could be read, for excerpts.
         document: the parsed file; `None` when the text does not parse.
-        model: the tasks without a mistake.
-        broken: the names of the other tasks, in file order.
+        model: the tasks; of one with mistakes the well-formed part.
+        broken: the names of the tasks with mistakes, in file order.
         diagnostics: the faults of the text, in file order.
     """
 
@@ -60,7 +61,7 @@ class LoadedFile(NamedTuple):
     @property
     def task_names(self) -> tuple[str, ...]:
         """The names of every task of the file, the broken ones too."""
-        return (*(task.name for task in self.model.tasks), *self.broken)
+        return tuple(task.name for task in self.model.tasks)
 
 
 def load_file(path: str, *, file: str, known: Known | None = None) -> LoadedFile:
@@ -167,7 +168,12 @@ def _models(document: Document, diagnostics: tuple[Diagnostic, ...]) -> tuple[Fi
     if not isinstance(tasks, dict):
         return FileModel(), ()
     broken = _broken(tasks, errors)
-    whole: dict[str, Any] = {"tasks": {name: task for name, task in tasks.items() if name not in broken}}
+    mistakes = frozenset(errors)
+    whole: dict[str, Any] = {
+        "tasks": {
+            name: well_formed_part(name, task, mistakes) if name in broken else task for name, task in tasks.items()
+        }
+    }
     if isinstance(data.get("name"), str):
         whole["name"] = data["name"]
     return fill_defaults(whole), tuple(name for name in tasks if name in broken)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from sandbox.base import globs, paths
 from sandbox.contract.errors import Refusal, RequestRefused
 from sandbox.machine.ask_facts import HostFiles
-from vxconf.diagnostics.diagnostic import Diagnostic, Severity, dotted
+from vxconf.diagnostics.diagnostic import Diagnostic, Severity, dotted, in_order
 from vxconf.workspace.load_file import START, config_file, file_without_tasks, load_file
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class Project:
 
     @cached_property
     def models(self) -> dict[str, TaskModel]:
-        """The model of each task without a mistake, by its name."""
+        """The model of each task by its name; of a task with mistakes the well-formed part."""
         return {model.name: model for model in self.loaded.model.tasks} if self.loaded is not None else {}
 
     @cached_property
@@ -234,20 +234,28 @@ class Task:
 
     @property
     def model(self) -> TaskModel | None:
-        """The task as its file says it, `None` when there are mistakes in it."""
+        """The task as its file says it, of one with mistakes the well-formed part; `None` where the file hides it."""
         return self.project.models.get(self.name)
 
     @property
+    def has_mistakes(self) -> bool:
+        """Whether the model is not all of the task."""
+        loaded = self.project.loaded
+        return self.model is None or loaded is None or self.name in loaded.broken
+
+    @property
     def command(self) -> str | None:
-        """The command line, `None` for a group."""
+        """The command line, `None` for a group, and for a task whose mistakes hide it."""
         model = self.model
-        return model.exec.command if model is not None and model.exec is not None else None
+        return (model.exec.command or None) if model is not None and model.exec is not None else None
 
     @property
     def sandboxed(self) -> bool:
-        """Whether the task has a sandbox block."""
+        """Whether the task has a sandbox block; one whose mistakes may hide a block counts as having one."""
         model = self.model
-        return model is not None and model.exec is not None and model.exec.sandbox is not None
+        if model is None or self.has_mistakes:
+            return True
+        return model.exec is not None and model.exec.sandbox is not None
 
     @property
     def output_files(self) -> tuple[str, ...]:
@@ -264,7 +272,7 @@ class Task:
             yield globs.head(grant)
 
     def judged(self, platform: Platform | None = None) -> JudgedBlock | None:
-        """The task's block, judged; `None` when it has none, or one with mistakes.
+        """The task's block, judged, of one with mistakes the well-formed part; `None` when there is none.
 
         Raises:
             TooManyDirectories: see `Project.setting`.
@@ -287,12 +295,14 @@ class Task:
     def diagnostics(self, platform: Platform | None = None) -> tuple[Diagnostic, ...]:
         """Every reason to refuse the task, in file order: its file's, its workspace's, its references', its block's."""
         found = [d for d in self.project.diagnostics if d.is_error]
-        found += [d for d in self.project.workspace.problems if d.is_error]
-        if not found:
-            found += self.project.workspace.unknown_references(self)
-            judged = self.judged(platform)
-            found += judged.refusals if judged is not None else ()
-        return tuple(found)
+        problems = tuple(d for d in self.project.workspace.problems if d.is_error)
+        if problems:
+            return (*found, *problems)
+        # a field that the text alone refuses is not refused again for the file system
+        refused = {diagnostic.path for diagnostic in found}
+        judged = self.judged(platform)
+        more = (*self.project.workspace.unknown_references(self), *(judged.refusals if judged is not None else ()))
+        return in_order((*found, *(one for one in more if one.path not in refused)))
 
     def resolve(self, platform: Platform | None = None) -> ResolvedSandboxConfig:
         """The frozen config of the task's sandbox block.

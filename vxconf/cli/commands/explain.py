@@ -46,6 +46,7 @@ def main(arguments: Arguments) -> int:
         text = explain_text.explanation(
             data,
             reason=task.project.workspace.chosen_by.reason,
+            hidden=task.has_mistakes,
             refusals=task_diagnostics_text(refusals, task, colour=is_coloured(sys.stdout)),
             platform=platform,
         )
@@ -58,7 +59,8 @@ def _explained(task: Task, platform: str) -> Explained | None:
     loaded, model = task.project.loaded, task.model
     if loaded is None or loaded.document is None or model is None or model.exec is None or model.exec.sandbox is None:
         return None
-    judged = task.judged("linux")
+    # the answers for macOS alone come from what macOS is judged to get
+    judged = task.judged("macos" if platform == "macos" else "linux")
     if judged is None:
         return None
     return explain_grants.Explained(
@@ -112,16 +114,12 @@ def _why(task: Task, what: Explained | None, target: str) -> dict[str, Any]:
 def _why_host(task: Task, what: Explained | None, target: str) -> dict[str, Any]:
     if what is not None:
         return why.of_host(what, target)
-    if task.sandboxed or task.model is None:
-        return why.refused("the file is refused")
-    return why.unsandboxed()
+    return why.refused("the task is refused") if task.sandboxed else why.unsandboxed()
 
 
 def _why_path(task: Task, what: Explained | None, path: str) -> dict[str, Any]:
     if what is None:
-        nothing = why.unsandboxed()
-        if task.sandboxed or task.model is None:
-            nothing = why.refused("the file is refused")
+        nothing = why.refused("the task is refused") if task.sandboxed else why.unsandboxed()
         return {"read": nothing, "write": dict(nothing)}
     return why.of_path(what, path)
 

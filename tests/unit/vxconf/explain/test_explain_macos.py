@@ -118,3 +118,60 @@ def test_a_plan_for_macos_is_made_on_any_machine(project: Path) -> None:
     assert isinstance(plan, MacPlan)
     assert plan.describe()
     assert plan.access(f"{project}/lib/a.py", request.files).value == "read"
+
+
+@pytest.mark.parametrize(
+    ("target", "linux", "macos"),
+    [
+        # made later: a read grant covers it on macOS
+        ("new.md", (False, False), (True, False)),
+        ("lib/a.py", (True, False), (True, False)),
+        ("out/x", (True, True), (True, True)),
+        # beside a granted name a task makes files on Linux alone, and they go with the run
+        ("lib/new/.git/config", (True, False), (True, False)),
+        ("out/.git/hooks/x", (True, False), (True, False)),
+        # the workspace root lists what is granted on Linux, and nothing on macOS
+        ("..", (True, False), (False, False)),
+        ("vx.toml", (False, False), (False, False)),
+    ],
+)
+@pytest.mark.usefixtures("project")
+def test_why_answers_by_the_plan_of_the_platform_asked_about(
+    capsys: pytest.CaptureFixture[str],
+    target: str,
+    linux: tuple[bool, bool],
+    macos: tuple[bool, bool],
+) -> None:
+    for platform, allowed in (("linux", linux), ("all", linux), ("macos", macos)):
+        data = _why(capsys, platform, target)
+        assert (platform, data["read"]["allowed"], data["write"]["allowed"]) == (platform, *allowed)
+        for answer in (data["read"], data["write"]):
+            assert answer["by"].keys() >= {"file", "line"}
+            assert "nearest" in answer
+
+
+@pytest.mark.usefixtures("project")
+def test_why_names_the_line_or_the_rule_on_macos(capsys: pytest.CaptureFixture[str]) -> None:
+    found = _why(capsys, "macos", "new.md")
+    assert (found["read"]["by"]["path"], found["read"]["by"]["value"]) == (
+        "tasks.build.exec.sandbox.allow.read[2]",
+        "*.md",
+    )
+    assert found["write"]["by"]["reason"] == "nothing in the workspace exists unless it is granted"
+    assert _why(capsys, "macos", "out/.git/hooks/x")["write"]["by"]["reason"].startswith("other programs execute")
+    # a Mac has one loopback for everybody
+    assert _why(capsys, "macos", "localhost:9999")["network"]["allowed"] is True
+    assert _why(capsys, "linux", "localhost:9999")["network"]["allowed"] is False
+
+
+def _why(capsys: pytest.CaptureFixture[str], platform: str, target: str) -> Any:
+    words: Arguments = {
+        "task": "build",
+        "platform": platform,
+        "format": "json",
+        "why": target,
+        "mechanism": False,
+        "C": None,
+    }
+    explain.main(words)
+    return json.loads(capsys.readouterr().out)
