@@ -95,7 +95,7 @@ def search(root: str, files: Files, *, git_config: bool, enters: Callable[[str],
         if listing.closed:
             closed.append(listing.path)
         last = _worth_a_look(listing)
-        if last and (head := _head(listing)):
+        if last and (head := _head(listing, git_config=git_config)):
             bare[listing.path] = paths.join(listing.path, head)
         names.update(_named(listing, last, bare=listing.path in bare, git_config=git_config))
     return FoundNames(tuple(names), tuple(closed), bare)
@@ -120,11 +120,11 @@ def _named(listing: Listing, last: Iterable[str], *, bare: bool, git_config: boo
             yield path
 
 
-def _head(listing: Listing) -> str:
+def _head(listing: Listing, *, git_config: bool) -> str:
     """The `HEAD` of a directory that git takes for a repository whatever it is called, empty where it does not."""
     present = {folded(name): name for name in listing.names}
     if not (present.keys() >= _DATA or ELSEWHERE in present):
         return ""
-    # A linked checkout's own directory is git's business.
-    linked = tuple(folded(part) for part in paths.parts(listing.path)[-3:-1]) == _LINKED
+    # Git makes such a directory for a linked checkout, and whoever may write settings needs no other.
+    linked = git_config and tuple(folded(part) for part in paths.parts(listing.path)[-3:-1]) == _LINKED
     return "" if linked else present.get(_HEAD, "")

@@ -62,7 +62,7 @@ POLICY = (("vx.toml",), ("vx.json",), (".vx", "workspace.toml"))
 HOOKS = "hooks"
 SETTINGS = frozenset({"config", "config.worktree"})
 #: The file that says where the settings and hooks of a repository are instead (gitrepository-layout(5)). The one of a
-#: linked checkout is git's business.
+#: linked checkout may be made where a repository's settings may be, which say as much.
 ELSEWHERE = "commondir"
 
 _GIT = ".git"
@@ -220,7 +220,7 @@ def _repository_entry(parts: list[str], at: int, *, git_config: bool) -> int:
     """The end of a repository's hooks or settings in a path, 0 for anything else; `at` is the first part inside it."""
     if at < len(parts) and parts[at] == _WORKTREES:
         at += 2
-        if at < len(parts) and parts[at] == ELSEWHERE:
+        if git_config and parts[at : at + 1] == [ELSEWHERE]:
             return 0
     elif at < len(parts) and parts[at] == _MODULES:
         # A path in `modules` is `modules/NAME/...`, and a name may have several components.

@@ -226,3 +226,19 @@ def test_one_that_was_replaced_below_a_granted_name_is_set_aside(box: Box) -> No
     told = names_left_behind.set_aside(plan, was, shelf=Quarantine(str(box.root.parent / "temp")))
     assert [os.path.relpath(violation.path, box.project) for violation in told] == ["dist/a/.bashrc"]
     assert obeyed(box.project / "dist") == set()
+
+
+_NAMELESS = """
+import ctypes, os, sys
+fd, libc = os.open("out", os.O_TMPFILE | os.O_RDWR, 0o644), ctypes.CDLL(None, use_errno=True)
+old, flags = {"number": (b"", 0x1000), "link": (b"/proc/self/fd/%d" % fd, 0x400)}[sys.argv[1]]
+print(libc.linkat(fd, old, -100, b"lib/new", flags))
+"""
+
+
+@pytest.mark.parametrize("way", ["number", "link"])
+def test_a_file_without_a_name_that_is_linked_where_nothing_is_granted_counts(each_box: Box, way: str) -> None:
+    make_tree(each_box.project, {"lib/nameless.py": _NAMELESS})
+    result = each_box.run(f"{PYTHON} lib/nameless.py {way}")
+    assert result.stdout == b"-1\n", shown(result)
+    assert violated(result, each_box.project) == {("write", "lib/new")}, shown(result)

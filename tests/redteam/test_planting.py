@@ -11,6 +11,7 @@ import pytest
 from sandbox.machine.ask_facts import HostFiles
 from sandbox.planning.operations import Origin, ReadOnlyRoot
 from sandbox.planning.path_reach import Plan
+from sandbox.request import find_protected_names
 from sandbox.request.find_protected_names import FoundNames, existing
 from sandbox.request.protected_names import ProtectedNames
 from sandbox.scratch import names_left_behind, quarantine
@@ -126,3 +127,49 @@ def test_what_is_set_aside_is_never_reached_through_a_link(base: Path, monkeypat
     assert all("could not be moved away" in violation.line for violation in told)
     assert (root / "out/a-away/.bashrc").read_text() == (root / "out/b-away/.vscode/x").read_text() == "planted\n"
     assert (mine / ".bashrc").read_text() == (mine / ".vscode/x").read_text() == "mine\n"
+
+
+_LINKED = {".git/worktrees/x/HEAD": "ref: refs/heads/x\n", ".git/worktrees/x/commondir": "../..\n", ".git/config": "\n"}
+#: Each has git take the settings and the hooks of the linked checkout `x` or `y` from elsewhere.
+_POINTED = {
+    "written": "echo ../../evil > .git/worktrees/x/commondir",
+    "replaced": "cd .git/worktrees/x; echo ../../evil > c; mv c commondir",
+    "taken away first": "cd .git/worktrees/x; rm commondir; ln -s ../../evil/c commondir",
+    "another directory": "cd .git/worktrees; mv x z; cp -r z x; echo ../../evil > x/commondir",
+    "all of them": "cd .git; mv worktrees w; cp -r w worktrees; echo ../../evil > worktrees/x/commondir",
+    "a new one": "cd .git/worktrees; mkdir y; echo x > y/HEAD; echo ../../evil > y/commondir",
+    "a new one in capitals": "cd .git/worktrees; mkdir -p ../WorkTrees/y; echo x > ../WorkTrees/y/CommonDir",
+}
+
+
+@pytest.mark.parametrize("attack", _POINTED.values(), ids=_POINTED)
+@pytest.mark.parametrize("protected", [True, False])
+def test_no_linked_checkout_is_pointed_at_other_settings(
+    box: Box, attack: str, monkeypatch: pytest.MonkeyPatch, *, protected: bool
+) -> None:
+    """Nobody watches here; where settings may be written, as this may then as well, the same attack succeeds."""
+    make_tree(box.project, dict(_LINKED))
+    box.write, box.observer = (".git/",), "none"
+    if not protected:
+        monkeypatch.setattr(find_protected_names, "ELSEWHERE", "")
+        monkeypatch.setattr(find_protected_names, "_LAST", find_protected_names._LAST - {"commondir"})
+    result = box.run(attack)
+    monkeypatch.undo()
+    found = {
+        str(path.relative_to(box.project)): path.read_text()
+        for path in (box.project / ".git").rglob("*")
+        if path.name.lower() == "commondir" and path.is_file()
+    }
+    assert (found == {".git/worktrees/x/commondir": "../..\n"}) is protected, shown(result)
+
+
+@pytest.mark.parametrize("each_box", ANSWERING, indirect=True)
+def test_a_task_that_points_a_linked_checkout_elsewhere_is_refused(each_box: Box) -> None:
+    make_tree(each_box.project, dict(_LINKED))
+    each_box.write = (".git/",)
+    result = each_box.run("; ".join(f"({attack})" for attack in (_POINTED["written"], _POINTED["a new one"], "true")))
+    assert violated(result, each_box.project) >= {
+        ("write", ".git/worktrees/x/commondir"),
+        ("write", ".git/worktrees/y/commondir"),
+    }, shown(result)
+    assert (result.command_exit_code, result.exit_code) == (0, 1), shown(result)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 _PATH_MAX = 4096
 _RENAME_EXCHANGE = 2
-_DESCRIPTOR = re.compile(r"/(?:proc/(?:self|thread-self|\d+)|dev)/fd/(\d+)")
 
 
 class NamedPath(NamedTuple):
@@ -37,8 +35,8 @@ class NamedPath(NamedTuple):
         intent: what the call means to do with it.
         follows: whether a link in the last place is followed.
         creates: whether the call is an open that makes a missing file.
-        vain: whether the host has no name at the first path of a rename or a link, of which this is the second. A file
-            without a name may be there (`O_TMPFILE`), or a name that only the task has.
+        vain: whether the host has no name at the first path of a rename or a link, of which this is the second. A name
+            that only the task has may be there. A descriptor is no such path: its file may have no name (`O_TMPFILE`).
         flags: the call's flags, 0 when it has none.
         mode: of an open, the mode of the file it would make.
     """
@@ -119,7 +117,7 @@ def named(
         creates = opens and bool(flags & observed_syscalls.O_CREAT)
         mode = observed_syscalls.mode_of(call, registers) if opens else 0
         yield NamedPath(text, spelled, path, passed, intent, follows, creates, vain, flags, mode)
-        vain = len(call.paths) > 1 and not there
+        vain = len(call.paths) > 1 and not there and observed_syscalls.named_descriptor(text) is None
 
 
 def _exchanged(
@@ -128,15 +126,6 @@ def _exchanged(
     """The first path of an exchange (renameat2(2)) once more: what was at the second becomes it."""
     if call.name == "renameat2" and registers[4] & _RENAME_EXCHANGE:
         yield call.paths[0]._replace(intent=Intent.RENAME), texts[0]
-
-
-def named_descriptor(text: str) -> int | None:
-    """The descriptor that a path names by its link in `/proc`, -1 for an empty path, `None` for any other path.
-
-    What is behind it may have no name (O_TMPFILE in open(2)).
-    """
-    match = _DESCRIPTOR.fullmatch(text)
-    return int(match[1]) if match else None if text else -1
 
 
 def _arguments(pid: int, call: observed_syscalls.Call, registers: tuple[int, ...]) -> list[str]:

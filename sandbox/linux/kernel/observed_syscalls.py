@@ -6,6 +6,7 @@ meaning out. The caller's memory is read in `sandbox.linux.caller`.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from sandbox.contract.intents import WRITE_INTENTS, Intent
@@ -29,6 +30,7 @@ __all__ = [
     "flags_of",
     "follows",
     "mode_of",
+    "named_descriptor",
     "open_intent",
     "parse_syscall_line",
 ]
@@ -50,6 +52,7 @@ O_TMPFILE_BIT = 0o20000000  # O_TMPFILE without the O_DIRECTORY it implies, whos
 #: The flags with any of which an open may change something; the same bits on both architectures.
 OPEN_WRITE_FLAGS = O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE_BIT
 
+_DESCRIPTOR = re.compile(r"/(?:proc/(?:self|thread-self|\d+)|dev)/fd/(\d+)")
 REGISTERS = 6
 
 
@@ -251,6 +254,15 @@ def may_write(call: Call, registers: tuple[int, ...]) -> bool:
     if call.name in WRITES or call is BIND:
         return True
     return call.name in OPENS and bool(flags_of(call, registers) & OPEN_WRITE_FLAGS)
+
+
+def named_descriptor(text: str) -> int | None:
+    """The descriptor that a path names by its link in `/proc`, -1 for an empty path, `None` for any other path.
+
+    What is behind it may have no name (O_TMPFILE in open(2)).
+    """
+    match = _DESCRIPTOR.fullmatch(text)
+    return int(match[1]) if match else None if text else -1
 
 
 def open_intent(flags: int, *, exists: bool) -> Intent:

@@ -13,7 +13,6 @@ import stat
 import struct
 from typing import TYPE_CHECKING, NoReturn
 
-from sandbox.linux.caller import call_paths
 from sandbox.linux.caller.caller_memory import Caller
 from sandbox.linux.kernel import kernel_calls, observed_syscalls
 from sandbox.linux.mask.served.inodes import magic_link
@@ -291,7 +290,7 @@ class NameCalls:
         if len(asked.named) < len(asked.call.paths):
             return self._look(asked)
         old, named, *_ = asked.named
-        number = call_paths.named_descriptor(old.asked)
+        number = observed_syscalls.named_descriptor(old.asked)
         if number is not None:
             number = observed_syscalls.signed(asked.registers[0]) if number < 0 else number
             return self._link_nameless(asked, number, named)

@@ -188,7 +188,8 @@ class TracedCalls:
             # a directory that holds a mount cannot be removed or renamed (EBUSY, rename(2))
             kept = errno == "EBUSY" and self._places.changes(name, named.intent, path)
             yield self._access(pid, name, named, path, intent=named.intent, errno=errno, refused=kept)
-            if len(call.paths) > 1 and not self._places.exists(path):
+            vain = observed_syscalls.named_descriptor(named.asked) is None and not self._places.exists(path)
+            if len(call.paths) > 1 and vain:
                 break  # a rename or a link of nothing changes nothing
         if self.plain:
             if len(self._repeated) >= REPEATED:

@@ -301,7 +301,9 @@ def _character(character: str) -> str:
 def executed(root: str, *, git_config: bool) -> tuple[str, ...]:
     """Expressions for the protected names below a writable place, and everything in them."""
     entries = f"({'|'.join(caseless(name) for name in _entries(git_config=git_config))})"
-    linked = f"({'|'.join(caseless(name) for name in _entries(git_config=git_config) if name != ELSEWHERE)})"
+    # Where settings may be written, so may the file of a linked checkout that says where they are.
+    free = {ELSEWHERE} if git_config else set()
+    linked = f"({'|'.join(caseless(name) for name in _entries(git_config=git_config) if name not in free)})"
     git = caseless(_GIT)
     inside = (
         f"{entries}",

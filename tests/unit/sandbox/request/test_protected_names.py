@@ -39,6 +39,7 @@ HERE = ProtectedNames(roots=(P,))
         ".git/modules/libs/sub/hooks/post-checkout",
         ".git/commondir",
         ".git/modules/sub/commondir",
+        ".git/worktrees/side/commondir",
         # as some file systems compare names
         ".ba\u017fhrc",
         ".git/hoo\u212as",
@@ -62,7 +63,6 @@ def test_such_a_name_is_protected_at_any_depth(name: str) -> None:
         ".git/modules/hooks",
         ".git/modules/sub/refs/heads/config",
         ".git/objects/config",
-        ".git/worktrees/side/commondir",
         "commondir",
         "\u0431ashrc",
         ".claude",
@@ -206,9 +206,10 @@ def test_what_makes_a_directory_a_repository_has_its_settings_and_hooks_protecte
     assert found(files, "/ws/a", git_config=True) == sorted(f"/ws/a/x.git/{name}" for name in allowed)
 
 
-def test_the_directory_of_a_linked_checkout_is_gits_business() -> None:
+def test_a_linked_checkout_says_where_its_settings_are_so_that_only_who_may_write_those_makes_one() -> None:
     files = MemoryFiles.of("/ws/.git/worktrees/x/HEAD", "/ws/.git/worktrees/x/commondir", "/ws/.git/config")
-    assert found(files, "/ws/.git") == ["/ws/.git/config"]
+    assert found(files, "/ws/.git") == ["/ws/.git/config", "/ws/.git/worktrees/x/commondir"]
+    assert found(files, "/ws/.git", git_config=True) == []
 
 
 def test_installed_packages_are_looked_through_and_links_count_by_name() -> None:
