@@ -26,6 +26,7 @@ class CommandEnd:
     Attributes:
         status: as a shell says it, 128+n for a signal; `None` where the end was not seen.
         signal: the name of the signal that ended it.
+        lost: why the caller's descriptors took no more of the output, empty where they took all.
         duration_ms, cpu_ms, peak_rss_bytes, trace, trace_reason, protections: see `RunResult`.
     """
 
@@ -41,6 +42,7 @@ class CommandEnd:
     peak_rss_bytes: int | None = None
     stdout: bytes = b""
     stderr: bytes = b""
+    lost: str = ""
 
 
 def not_started(error: SandboxError) -> RunResult:
@@ -58,7 +60,7 @@ def settled(end: CommandEnd, judge: Judge, violations: tuple[Violation, ...], af
         after: the facts for notes beside a failure.
     """
     own = end.status
-    code = exit_code(own, violations, end.trace, timed_out=end.timed_out)
+    code = exit_code(own, violations, end.trace, timed_out=end.timed_out) or int(bool(end.lost))
     explained = end.timed_out or own is None or own >= CANNOT_EXECUTE
     after = dataclasses.replace(after, explained=explained, survived=own == 0)
     return RunResult(
@@ -76,7 +78,7 @@ def settled(end: CommandEnd, judge: Judge, violations: tuple[Violation, ...], af
         trace_reason=end.trace_reason,
         protections=end.protections,
         violations=violations,
-        hints=(*_unseen(end), *(judge.hints(after) if code else ())),
+        hints=(*_unseen(end), *_lost(end), *(judge.hints(after) if code else ())),
         fix=judge.fix(survived=after.survived) if code else None,
         refusals=() if own is not None else (RunRefusal(message="the sandbox died while the command ran"),),
         stdout=end.stdout,
@@ -101,3 +103,8 @@ def _unseen(end: CommandEnd) -> tuple[Hint, ...]:
     if end.status != 0 or end.trace != "partial":
         return ()
     return (Hint(line=f"the command passed, but not all it did was seen: {end.trace_reason}"),)
+
+
+def _lost(end: CommandEnd) -> tuple[Hint, ...]:
+    """A note on output that was not delivered: the command may have passed before its last bytes were."""
+    return (Hint(line=f"not all the command wrote could be passed on: {end.lost}"),) if end.lost else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import socket
@@ -10,6 +11,8 @@ import stat
 
 from sandbox.terminal.stream_relay import BULK, CHUNK, ROOM, UNSPLICED, StreamRelay, enlarge, socket_of
 
+# The answers that a program gets for a reader that is gone, and ends upon.
+_NOBODY_READS = (errno.EPIPE, errno.ECONNRESET)
 # Seconds between two looks whether somebody still wants what is to be written.
 _LOOK = 0.5
 
@@ -21,11 +24,16 @@ class OutputRelay(StreamRelay):
 
     Args:
         target: the caller's, which stays the caller's.
+
+    Attributes:
+        lost: why the target took no more (a disk that is full), empty where it took all or its reader was gone. The
+            command may have ended by then, and does not know.
     """
 
     def __init__(self, target: int) -> None:
         mode = os.fstat(target).st_mode
         super().__init__("vxconf-output")
+        self.lost = ""
         self._target = self._pipe = -1
         self._socket: socket.socket | None = None
         try:
@@ -52,6 +60,14 @@ class OutputRelay(StreamRelay):
             self._socket.close()
 
     def _move(self) -> None:
+        try:
+            self._relay()
+        except OSError as error:
+            if error.errno not in _NOBODY_READS:
+                self.lost = os.strerror(error.errno or errno.EIO)
+            raise
+
+    def _relay(self) -> None:
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         poll.register(self._pipe, select.POLLIN)

@@ -273,3 +273,23 @@ def test_the_report_begins_on_a_line_of_its_own_whatever_the_command_left(
     half = next(number for number, text in enumerate(lines) if text.startswith(b"half"))
     assert lines[half] == b"half\x1b[31m", done.stdout
     assert lines[half + 1].startswith(b"p#t: 1 violation"), done.stdout
+
+
+@pytest.mark.parametrize("words", [(), ("-j2",)], ids=["alone", "among several"])
+def test_output_that_a_full_disk_does_not_take_fails_the_run(
+    workspace_factory: Factory, words: tuple[str, ...]
+) -> None:
+    project = _project(workspace_factory, "echo written")
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            _command(*words),
+            cwd=project,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    # a command that still writes then gets SIGPIPE
+    assert done.returncode in (1, 141), done.stderr
+    assert b"could be passed on: No space left on device" in done.stderr

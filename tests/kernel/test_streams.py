@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import functools
 import os
+import resource
 import select
 import socket
 import threading
@@ -159,6 +160,40 @@ def test_a_target_that_takes_no_more_is_heard_as_a_closed_pipe(quick_shop: Works
         assert b"over\n" in told.stderr, "who ignores the signal gets EPIPE"
     finally:
         os.close(target)
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_output_that_is_lost_fails_a_command_that_has_passed(quick_shop: Workspace, stream: str) -> None:
+    # the command is done before its few bytes reach the file
+    command = "echo written" if stream == "stdout" else "echo written >&2"
+    with open("/dev/full", "wb") as full:
+        target = full.fileno()
+        result = (
+            quick_shop.run(command, stdout=target) if stream == "stdout" else quick_shop.run(command, stderr=target)
+        )
+    assert (result.exit_code, result.command_exit_code) == (1, 0), shown(result)
+    assert any("No space left on device" in hint.line for hint in result.hints), shown(result)
+
+
+def test_a_file_that_grew_to_its_limit_fails_a_command_that_has_passed(quick_shop: Workspace) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with (quick_shop.root / "log").open("wb") as log:
+        log.seek(1 << 30)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, before[1]))
+        try:
+            result = quick_shop.run("echo written", stdout=log.fileno())
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (result.exit_code, result.command_exit_code) == (1, 0), shown(result)
+    assert any("File too large" in hint.line for hint in result.hints), shown(result)
+
+
+def test_a_reader_that_is_gone_fails_no_command_that_has_passed(quick_shop: Workspace, pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    os.close(reading)
+    result = quick_shop.run("echo written", stdout=writing)
+    assert result.command_exit_code in (0, 141)
+    assert result.exit_code == result.command_exit_code, shown(result)
 
 
 def test_a_slow_reader_holds_the_command_back_and_gets_all(

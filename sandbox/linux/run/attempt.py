@@ -35,7 +35,12 @@ _DRAIN_SECONDS = 2.0
 
 @dataclass(slots=True)
 class Report:
-    """The messages of one attempt, not judged yet; `tail` is the end of both streams, kept or not."""
+    """The messages of one attempt, not judged yet.
+
+    Attributes:
+        tail: the end of both streams, kept or not.
+        lost: see `CommandEnd`.
+    """
 
     started: Started | None = None
     finished: Finished | None = None
@@ -43,6 +48,7 @@ class Report:
     stdout: bytes = b""
     stderr: bytes = b""
     tail: bytes = b""
+    lost: str = ""
 
 
 @dataclass(slots=True)
@@ -145,6 +151,7 @@ class Attempt:
             if self._relayed is not None:
                 late = report.finished is not None and report.finished.timed_out
                 self._relayed.end(lambda: self._stopped or late)
+                report.lost = self._relayed.lost()
             return report
         finally:
             with self._lock:

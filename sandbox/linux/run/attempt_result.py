@@ -77,6 +77,7 @@ def attempt_result(
         ),
         stdout=report.stdout,
         stderr=report.stderr,
+        lost=report.lost,
     )
     return pass_or_fail.settled(end, judge, violations, after)
 

@@ -101,6 +101,10 @@ class StandardStreams:
                     relay.give_up()
                     break
 
+    def lost(self) -> str:
+        """Why a caller's descriptor took no more of what the command wrote; empty where both took all."""
+        return next((relay.lost for relay in self._relays if isinstance(relay, OutputRelay) and relay.lost), "")
+
     def close(self) -> None:
         """Let go of all that is still held."""
         for relay in self._relays:

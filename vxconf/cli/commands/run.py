@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
-import select
 import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
 from sandbox.contract.results import RunRefusal, RunResult
 from vxconf.cli.after_output import AfterOutput
+from vxconf.cli.command_output import CommandOutput, with_lost_output
 from vxconf.cli.console import NOT_RUN, UsageError, err, is_coloured, out, raw
 from vxconf.cli.find_task import find_task, task_diagnostics_text
 from vxconf.cli.forward_signals import SignalForwarder
@@ -19,8 +19,6 @@ from vxconf.run.report import block_refusal, engine_refusal, report_text, result
 from vxconf.workspace.project import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from vxconf.cli.arguments import Arguments
     from vxconf.resolve.task_model import Exec
     from vxconf.workspace.project import Task
@@ -114,20 +112,23 @@ def _sandboxed(
     also = (signal.SIGWINCH, signal.SIGQUIT) if request.config.pty else ()
     with Session() as session, SignalForwarder(session.interrupt, also):
         session.declare((request,))
-        return session.run(
+        # once a reader is gone the command gets SIGPIPE
+        output, errors = (CommandOutput(one, lambda: session.signal(signal.SIGPIPE)) for one in streams)
+        result = session.run(
             request,
             command=run.command,
             args=args,
             env=dict(run.define),
             pass_through=run.pass_through,
-            on_stdout=after.heard(streams[0], _writer(streams[0], session.signal)),
-            on_stderr=after.heard(streams[1], _writer(streams[1], session.signal)),
+            on_stdout=after.heard(streams[0], output.write),
+            on_stderr=after.heard(streams[1], errors.write),
             timeout=timeout,
             observer=observer,
             stdin=_standard_input(),
             terminal=_terminal() if request.config.pty else None,
             capture=False,
         )
+        return with_lost_output(result, output, errors)
 
 
 def _standard_input() -> int | None:
@@ -141,22 +142,3 @@ def _standard_input() -> int | None:
 def _terminal() -> int | None:
     """The first descriptor of the caller that is a terminal, or `None`."""
     return next((fd for fd in (0, 1, 2) if os.isatty(fd)), None)
-
-
-def _writer(descriptor: int, stop: Callable[[int], None]) -> Callable[[bytes], None]:
-    """A function that writes chunks to a descriptor; once its reader is gone the command gets SIGPIPE."""
-    gone = False
-
-    def write(chunk: bytes) -> None:
-        nonlocal gone
-        view = memoryview(chunk)
-        while view and not gone:
-            try:
-                view = view[os.write(descriptor, view) :]
-            except BlockingIOError:
-                select.select([], [descriptor], [])
-            except OSError:
-                gone = True
-                stop(signal.SIGPIPE)
-
-    return write

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sandbox.contract.results import RunResult
 from sandbox.session.session import Session
 from vxconf.cli.after_output import AfterOutput
+from vxconf.cli.command_output import CommandOutput, lost
 from vxconf.cli.console import FOUND, NOT_RUN, OK, UsageError, err, is_coloured, out, raw
 from vxconf.cli.find_task import task_diagnostics_text, task_in, workspace_here
 from vxconf.cli.forward_signals import SignalForwarder
@@ -60,11 +61,15 @@ def main(arguments: Arguments, *, timeout: float | None) -> int:
         with SignalForwarder(runs.signal) as heard:
             ended = runs.run()
     show.close()
-    status = 128 + heard.first if heard.first else OK if all(one.passed for one in ended) else FOUND
+    unwritten = show.lost()
+    passed = all(one.passed for one in ended) and not unwritten
+    status = 128 + heard.first if heard.first else OK if passed else FOUND
     if as_json:
         out(json.dumps(_document(ended, status, time.monotonic() - began), indent=2) + "\n")
     else:
         err(_summary(ended))
+    if unwritten:
+        err(f"error: {unwritten}\n")
     return status
 
 
@@ -181,6 +186,7 @@ class _Show:
         self._together = together
         self._total = total
         self._lock = threading.Lock()
+        self._outputs = {stream: CommandOutput(stream, lambda: None) for stream in (1, 2)}
         self._partial: dict[tuple[str, int], bytes] = {}
         self._after = AfterOutput()
         self._running: list[str] = []
@@ -235,16 +241,12 @@ class _Show:
     def _write(self, stream: int, data: bytes) -> None:
         if self._status is not None:
             self._status.clear()
-        view = memoryview(data)
         # with --format json standard output has the JSON alone
-        descriptor = 2 if self._as_json else stream
-        while view:
-            try:
-                view = view[os.write(descriptor, view) :]
-            except BlockingIOError:
-                time.sleep(0.01)
-            except OSError:  # the reader is gone
-                return
+        self._outputs[2 if self._as_json else stream].write(data)
+
+    def lost(self) -> str:
+        """Why not all that the commands wrote was passed on; empty where it was."""
+        return lost(*self._outputs.values())
 
     def _draw(self) -> None:
         if self._status is not None:
