@@ -251,9 +251,10 @@ def _host_alone(scheme: str, authority: str) -> str:
 def _port(text: str, host: str) -> int:
     if text != "0" and _is_decimal(text, _MAX_PORT):
         return int(text)
-    names_host = "." in text or host in _SCHEME_PORTS
-    hint = f'write the host alone: "{text}"' if names_host else f'write "{host}" or "{host}:443"'
-    raise PatternRefused("a port is a number from 1 to 65535", hint=hint)
+    if "." in text or host in _SCHEME_PORTS:
+        raise PatternRefused("a port is a number from 1 to 65535", hint=f'write the host alone: "{text}"')
+    why = "a port is a number from 1 to 65535"
+    raise PatternRefused(why, hint=f'{why}: write "{host}" or "{host}:443"')
 
 
 def _is_ipv6(text: str) -> bool:

@@ -17,6 +17,8 @@ def toml_syntax_help(message: str, text: str, offset: int) -> tuple[str, str]:
         text: the whole text.
         offset: the fault's offset in characters.
     """
+    if text.lstrip()[:1] == "{":
+        return "the text is JSON", "name the file vx.json, or write it as TOML"
     line = text[text.rfind("\n", 0, offset) + 1 :].split("\n", 1)[0].strip()[:1000]
     here = text[offset : offset + 8]
     if message.startswith("Illegal character '\\n'"):
@@ -39,6 +41,8 @@ def json_syntax_help(text: str, error: JSONDecodeError) -> tuple[int, str, str]:
     offset = min(error.pos, len(text))
     if not text.strip():
         return offset, "the file is empty", "write {} for a file without tasks"
+    if re.match(r"\s*(?:#|\[{1,2}[\w.\"'-]+\]|[\w.-]+\s*=)", text):
+        return offset, "the text is TOML", "name the file vx.toml, or write it as JSON"
     before = text[:offset].rstrip()
     # versions of Python disagree whether the comma or the bracket behind it is the fault
     comma = offset if text[offset : offset + 1] == "," else len(before) - 1 if before.endswith(",") else None

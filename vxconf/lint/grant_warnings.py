@@ -5,6 +5,7 @@ Each warning looks at the judged block or its plan, so that it never disagrees w
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.base import globs, paths
@@ -89,11 +90,19 @@ def _naming_nothing(
 
 def _names_nothing(entry: Entry, grants: list[str], files: Files) -> _Found:
     if all(map(globs.has_wildcard, grants)):
-        return "VX403", entry, "matches nothing now", _not_understood(entry.text)
+        return "VX403", entry, "matches nothing now", _bracketed(entry.text) or _not_understood(entry.text)
     if all(grant.endswith("/") and files.kind(globs.head(grant)) is Kind.FILE for grant in grants):
         remedy = f"write it without the slash: {quoted(entry.text.rstrip('/'))}"
         return "VX407", entry, "names a directory, and there is a file", remedy
     return "VX407", entry, "names nothing now", _not_understood(entry.text)
+
+
+def _bracketed(text: str) -> str:
+    """The advice for a pattern whose brackets may be a part of the name, empty for another one."""
+    if "[" not in text:
+        return ""
+    escaped = quoted(re.sub(r"(?<!\\)\[", r"\\[", text))
+    return f"brackets stand for one of the characters in them: write {escaped} where they belong to the name"
 
 
 def _not_understood(text: str) -> str:
@@ -102,8 +111,6 @@ def _not_understood(text: str) -> str:
         return 'variables are not expanded here: write the path itself, or "~/" for home'
     if text.startswith("~"):
         return 'only "~/" stands for a home, and no other user\'s: write the path itself'
-    if text.startswith("!"):
-        return 'no entry takes another back: list what is granted, or write "./!" for a name that begins so'
     if text[1:3] in {":/", ":\\"} and text[0].isalpha():
         return "there are no drives here: an absolute path begins with /"
     if "\\" in text:

@@ -6,6 +6,7 @@ the generated validator needs it.
 
 from __future__ import annotations
 
+import shlex
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _SHOWN = 80
 #: The least number that a message does not print.
 _LARGE = 10**15
+_MOST_PORTS = 65535
 
 
 def schema_findings(
@@ -99,7 +101,22 @@ class _Words:
             return "remove the key" if path and isinstance(path[-1], str) else "remove it"
         if kind == "object":
             return self._table_advice(path)
+        if path[-1:] == ("command",) and isinstance(value, list):
+            return self._command_advice(value)
+        if path[-2:-1] == ("network",) and isinstance(value, int) and not isinstance(value, bool):
+            return (
+                _port_advice(value) if path[-3:-2] == ("allow",) else "a port alone is no host: name the host before it"
+            )
         return _quotes(value, kind) or _TYPE_ADVICE.get(kind, "")
+
+    def _command_advice(self, words: list[Any]) -> str:
+        """The advice for a command that is a list of words: the same as one line for the shell."""
+        if not words or not all(isinstance(word, str) for word in words):
+            return "write the command as one text, as for a shell"
+        line = shlex.join(words)[:_SHOWN]
+        text = f"'{line}'" if self._form == "toml" and '"' in line and "'" not in line else quoted(line)
+        key = "command =" if self._form == "toml" else '"command":'
+        return f"write one line, which a shell reads: {key} {text}"
 
     def _table_advice(self, path: FieldPath) -> str:
         toml = self._form == "toml"
@@ -243,6 +260,14 @@ _TYPE_ADVICE = {
     "array": "write a list in brackets",
     "string": "write a text in quotes",
 }
+
+
+def _port_advice(port: int) -> str:
+    """The advice for a port where a host belongs."""
+    if not 0 < port <= _MOST_PORTS:
+        return 'a host goes here, such as "localhost:8080", with a port from 1 to 65535'
+    own = f"allow.localBinding = [{port}]"
+    return f'a port alone is no host: write "localhost:{port}" for a server of this machine, {own} for the task\'s own'
 
 
 def _quotes(value: object, kind: str) -> str:

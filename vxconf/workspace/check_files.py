@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: The platforms that `--platform all` stands for.
 PLATFORMS: tuple[Platform, ...] = ("linux", "macos")
+#: The warnings about entries that name nothing.
+_NAMES_NOTHING = frozenset({"VX403", "VX407"})
 
 
 def check_workspace(workspace: EnclosingWorkspace, platforms: Iterable[Platform] = PLATFORMS) -> tuple[Diagnostic, ...]:
@@ -44,8 +46,13 @@ def check_project(project: Project, platforms: Iterable[Platform] = PLATFORMS) -
     if loaded.document is not None and not project.workspace.chosen_by.problem:
         # a field that the text alone refuses is not refused again for the file system
         refused = {diagnostic.path for diagnostic in found if diagnostic.is_error}
-        judged = _judged_tasks(project, loaded.document, platforms)
-        found += [diagnostic for diagnostic in judged if diagnostic.path not in refused]
+        # an entry that is not understood names nothing for that very reason
+        literal = {diagnostic.path for diagnostic in found if diagnostic.code == "VX418"}
+        found += [
+            diagnostic
+            for diagnostic in _judged_tasks(project, loaded.document, platforms)
+            if diagnostic.path not in refused and not (diagnostic.path in literal and diagnostic.code in _NAMES_NOTHING)
+        ]
     return in_order(found)
 
 

@@ -121,4 +121,13 @@ RULES = (
         wrong=sandbox('allow.unixSockets = ["/run/../tmp/x.sock"]'),
         right=sandbox('allow.unixSockets = ["/tmp/x.sock"]'),
     ),
+    Code(
+        code="VX215",
+        slug="takes-nothing-back",
+        title="a grant begins with an exclamation mark",
+        means="A list of grants only grants, and no entry takes a part of another back. Grant what the task needs, "
+        "such as the directories beside the one it should not see. In `cache` lists a leading `!` leaves files out.",
+        wrong=sandbox('allow.read = ["src/", "!src/private/"]'),
+        right=sandbox('allow.read = ["src/public/"]'),
+    ),
 )

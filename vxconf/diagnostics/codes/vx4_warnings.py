@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vxconf.diagnostics.codes.code import Code, Stage, sandbox
+from vxconf.diagnostics.codes.code import Code, Stage, sandbox, task
 from vxconf.diagnostics.diagnostic import Severity
 
 WARNINGS = (
@@ -188,5 +188,26 @@ WARNINGS = (
         right=sandbox('allow.write = ["/var/cache/acme/"]'),
         severity=Severity.WARNING,
         stage=Stage.HOST,
+    ),
+    Code(
+        code="VX418",
+        slug="taken-literally",
+        title="a text is taken literally that another tool expands",
+        means="Paths, names and values are taken as they are written: no `$VAR`, no `{projectRoot}`, no "
+        "`$TURBO_DEFAULT$`, and no name of a variable with `*` or `!`, such as `VITE_*`. In paths `~/` stands for "
+        "home, and everything else begins in the project's directory.",
+        wrong=task('exec.command = "make"', 'exec.env.passThrough = ["VITE_*"]'),
+        right=task('exec.command = "make"', 'exec.env.passThrough = ["VITE_API_URL"]'),
+        severity=Severity.WARNING,
+    ),
+    Code(
+        code="VX419",
+        slug="brackets-are-a-class",
+        title="a name in brackets is read as a class of characters",
+        means="In a pattern `[slug]` stands for one of the characters s, l, u and g. A name with brackets takes a "
+        "backslash before each opening one.",
+        wrong=sandbox('allow.write = ["pages/[slug]/"]'),
+        right=sandbox("allow.write = ['pages/\\[slug]/']"),
+        severity=Severity.WARNING,
     ),
 )

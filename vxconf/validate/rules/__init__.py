@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vxconf.validate.rules import env_rules, sandbox_rules, task_rules
+from vxconf.validate.rules import env_rules, literal_rules, sandbox_rules, task_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,9 +32,12 @@ RULES: tuple[Callable[[FileView], Iterator[Finding]], ...] = (
     sandbox_rules.host_pattern,
     sandbox_rules.allowed_and_denied,
     sandbox_rules.unbalanced_pattern,
+    sandbox_rules.taken_back,
     sandbox_rules.write_to_everything,
     sandbox_rules.system_name,
     sandbox_rules.socket_path,
     sandbox_rules.no_effect,
     sandbox_rules.weaker,
+    literal_rules.taken_literally,
+    literal_rules.brackets_of_routes,
 )

@@ -106,6 +106,20 @@ def unclosed(grant: str) -> str | None:
     return "{" if opened else None
 
 
+def taken_back(file: FileView) -> Iterator[Finding]:
+    """No grant begins with `!`: it would take nothing back (VX215)."""
+    for task in file.sandboxed:
+        for keys in GRANTS:
+            for path, entry in task.strings(*keys):
+                if entry[0] == "!":
+                    yield Finding(
+                        code="VX215",
+                        path=path,
+                        message=f"allow.{keys[-1]} {quoted(entry[:_SHOWN])} takes nothing back: a list only grants",
+                        help=f"list what is granted alone, or write {quoted('./' + entry[:_SHOWN])} for such a name",
+                    )
+
+
 def write_to_everything(file: FileView) -> Iterator[Finding]:
     """No write grant is the whole file system or all of home (VX305)."""
     for task in file.sandboxed:
