@@ -1,9 +1,13 @@
 """Host patterns: the one grammar and the one canonical form of `allow.network` and `deny.network` entries.
 
     entry  = ( host | "*." name | "*" ) [ ":" port ]      a bare "*" in a deny list alone
+           | label ":" port                               and without the port in a deny list
     host   = name | "localhost" | IPv4 | "[" IPv6 "]"
     name   = label "." label { "." label }
     port   = 1-65535, no leading zero
+
+A name of one label is a service of a compose file or of a CI job. It takes a port, so that a word that was meant as
+something else names no host.
 
 Names are compared in one form only: lowercase ASCII, IPv6 compressed. Everything that could be read
 as another spelling of an address (`0x7f.1`, `2130706433`, a trailing dot) is no pattern at all.
@@ -104,11 +108,22 @@ def check_pattern(entry: str, *, allow: bool) -> Pattern:
         return Pattern("", wildcard=True, port=port)
     if rest.startswith("["):
         return Pattern(_ipv6(rest), port=port)
+    if is_single_label(rest.lower()):
+        if allow and port is None:
+            raise PatternRefused("a host has a dot, or a port, or is localhost", hint=_with_port(rest.lower()))
+        return Pattern(rest.lower(), port=port)
+    if port is None and _is_decimal(rest, _MAX_PORT):
+        raise PatternRefused("a port alone is no host", hint=f'write "localhost:{rest}" for a server of this machine')
     wildcard = rest.startswith("*.")
     host = canonical_name(rest[2:] if wildcard else rest)
     if wildcard and (host == "localhost" or _is_ipv4(host)):
         raise PatternRefused("* stands before a domain of at least two names only", hint=f'write "{host}"')
     return Pattern(host, wildcard=wildcard, port=port)
+
+
+def is_single_label(name: str) -> bool:
+    """Whether a lowercase name is a single label that no program reads as an address; `localhost` is none."""
+    return name != "localhost" and _is_label(name) and not _is_number(name)
 
 
 def is_address(host: str) -> bool:
@@ -143,7 +158,7 @@ def canonical_name(name: str) -> str:
         PatternRefused: it is neither.
     """
     if not name:
-        raise PatternRefused("the host is missing", hint='write a host: "example.org"')
+        raise PatternRefused("the host is missing", hint='name the host: "example.org", or "localhost:8080" for a port')
     if len(name) > _MAX_NAME:
         raise PatternRefused(f"a host has at most {_MAX_NAME} characters")
     lower = name.lower() if name.isascii() else _idna(name)
@@ -164,11 +179,17 @@ def canonical_name(name: str) -> str:
     return lower
 
 
+def _with_port(label: str) -> str:
+    """The advice for a name of one label without a port."""
+    service = f"{label}:{_SCHEME_PORTS.get(label, 80)}"
+    return f'write the whole name, with its domain; a service of this network by its port, "{service}", or its address'
+
+
 def canonical_host(text: str) -> str:
     """A host as a client presents it, in the form patterns are compared in.
 
     A trailing dot, capitals and international spellings are read as what they stand for, an IPv4 address inside an
-    IPv6 one as itself. A name of one label, which no pattern names, is kept as it is.
+    IPv6 one as itself. A name of one label is kept as it is.
 
     Args:
         text: without a port; an IPv6 address with or without brackets.
@@ -186,9 +207,7 @@ def canonical_host(text: str) -> str:
         return _embedded(_ipv6(f"[{text}]"))
     lower = text.lower() if text.isascii() else _idna(text)
     bare = lower.removesuffix(".")
-    if _is_label(bare) and not _is_number(bare):
-        return bare
-    return canonical_name(bare)
+    return bare if is_single_label(bare) else canonical_name(bare)
 
 
 def spelled(host: str, port: int) -> str:

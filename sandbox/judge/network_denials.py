@@ -33,6 +33,9 @@ _METADATA = frozenset(
         "metadata.azure.internal",
         "instance-data.ec2.internal",
         "metadata.tencentyun.com",
+        # the short names, which search domains of those clouds complete
+        "metadata",
+        "instance-data",
     }
 )
 
@@ -194,7 +197,7 @@ def _entries(targets: Iterable[str]) -> list[str]:
     for target in targets:
         try:
             pattern = check_pattern(target, allow=True)
-        except PatternRefused:  # such as a name without a dot: no entry can allow it
+        except PatternRefused:  # such as a name without a dot and without a port: no entry can allow it
             continue
         found.append(str(pattern))
     bare = {entry for entry in found if check_pattern(entry, allow=True).port is None}

@@ -28,7 +28,8 @@ SCHEMA = (
         title="an entry is not a host pattern",
         means="`network` lists take hosts: a name with a dot, `*.` before a name with a dot, `localhost`, an IPv4 "
         "address "
-        "or an IPv6 address in brackets, each with an optional `:port`. A bare `*` is for `deny` alone.",
+        "or an IPv6 address in brackets, each with an optional `:port`. A name without a dot, such as a service of a "
+        "compose file, takes its port: `postgres:5432`. A bare `*` is for `deny` alone.",
         wrong=sandbox('allow.network = ["https://registry.example.org"]'),
         right=sandbox('allow.network = ["registry.example.org:443"]'),
     ),

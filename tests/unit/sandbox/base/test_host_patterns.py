@@ -30,12 +30,24 @@ BOTH = [
     ("bücher.example", "xn--bcher-kva.example"),
     ("BÜCHER.example", "xn--bcher-kva.example"),
     ("\uff45xample.org", "example.org"),
+    ("postgres:5432", "postgres:5432"),
+    ("Object_Store-1:9000", "object_store-1:9000"),
 ]
 DENY_ONLY = [("*", "*"), ("*:22", "*:22")]
 NEITHER = [
     *("*.com", "*.", "*.localhost", "a.*.com", "ex*mple.org", "*.a..b", "*.example.org.", "*.*.example.org", "**"),
     *("*.127.0.0.1", "*:0", "*.example.org:0"),
-    *("intranet", "intranet:80", ".example.org", "example.org.", ".", "..", "a..b"),
+    *(
+        "-intranet:80",
+        "2130706433:80",
+        "0x7f000001:80",
+        "*.intranet:80",
+        ".example.org",
+        "example.org.",
+        ".",
+        "..",
+        "a..b",
+    ),
     *("https://example.org", "example.org/x", "http:example.org", "10.0.0.0/8", "//example.org", "https://"),
     *("example.org:0", "example.org:65536", "example.org:0443", "example.org:", "example.org:443:80", "example.org:+1"),
     *("example.org:\uff14\uff14\uff13", "example.org:1e3", "example.org: 80"),
@@ -91,6 +103,15 @@ def test_the_remedy_of_a_refused_entry_is_accepted(entry: str, spellings: list[s
     for spelling in spellings:
         assert f'"{spelling}"' in refused.value.hint
         check_pattern(spelling, allow=True)
+
+
+def test_a_name_of_one_label_takes_a_port_where_it_is_allowed() -> None:
+    assert check_pattern("Redis", allow=False) == Pattern("redis")
+    for entry, remedy in (("redis", '"redis:6379"'), ("intranet", "its address"), ("8080", '"localhost:8080"')):
+        with pytest.raises(PatternRefused) as refused:
+            check_pattern(entry, allow=True)
+        assert remedy in refused.value.hint
+    assert check_pattern("redis:6379", allow=True).covers(check_pattern("REDIS:6379", allow=True))
 
 
 def test_a_pattern_is_its_parts() -> None:
