@@ -164,6 +164,14 @@ def is_policy(path: str) -> bool:
     return parts[-1:] in POLICY or parts in POLICY
 
 
+def leads_to_policy(path: str, real: str) -> bool:
+    """Whether links lead a path to a file that says what tasks are granted: a line opens one by its own name alone.
+
+    A task that makes a link where it may write could choose what a line means.
+    """
+    return path != real and is_policy(real)
+
+
 def remedy(path: str, *, git_config: bool) -> str:
     """The remedy for a task that makes a protected name, where there is one."""
     if is_policy(path):

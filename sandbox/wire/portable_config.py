@@ -8,6 +8,7 @@ from sandbox.base import globs, paths
 from sandbox.contract import refusal_codes
 from sandbox.contract.errors import Refusal, RequestRefused
 from sandbox.request import credential_stores
+from sandbox.request.protected_names import leads_to_policy
 from sandbox.wire import config_json
 from sandbox.wire.anchors import Anchors, path_in, path_out
 from sandbox.wire.envelope import malformed
@@ -104,6 +105,8 @@ def _grant(grant: str, field: str, inside: bool, places: Anchors, here: _Here) -
         resolved = globs.escape(real) + ("/" if grant.endswith("/") and real != "/" else "")
     if inside and field.startswith("allowWrite"):
         _hold_inside(grant, real, field, places)
+    if field.startswith("allowWrite") and leads_to_policy(paths.normal(base), real):
+        raise _led(grant, f"to {real}", field)
     if field.startswith("allowRead"):
         path = paths.normal(base)
         closed = credential_stores.led_into(path, real, homes=here.homes, workspace=places.workspace, files=here.files)

@@ -205,3 +205,30 @@ def test_without_the_flag_nothing_is_written(workspace_factory: Factory) -> None
     assert done.returncode == 1
     assert 'add "notes.md" to tasks.t.exec.sandbox.allow.read' in done.stderr
     assert (project / "vx.toml").read_text() == _BLOCKS["headers"]
+
+
+def test_no_link_has_a_policy_or_a_secret_granted_under_another_name(workspace_factory: Factory) -> None:
+    command = (
+        "for n in 1 2; do echo '# evil' >> plain; echo '# evil' >> sub/deep; done; cat settings; echo x > log.txt; true"
+    )
+    project = _project(workspace_factory, f"[tasks.t.exec]\ncommand = {json.dumps(command)}\nsandbox = {{}}\n")
+    (project / ".env.local").write_text("SECRET=1\n")
+    (project / "sub").mkdir()
+    for link, target in (("plain", "vx.toml"), ("sub/deep", "../plain"), ("settings", ".env.local")):
+        (project / link).symlink_to(target)
+    done = [_run(project, "run", "t", "--fix") for _ in range(2)]
+    text = (project / "vx.toml").read_text()
+    assert ("\n# evil" in text, "SECRET" in done[1].stdout) == (False, False), done[1].stderr
+    assert not any(f'"{name}"' in text for name in ("plain", "sub/deep", "settings")), text
+    assert '"log.txt"' in text
+    assert "vx.toml, which says what tasks may do" in done[1].stderr
+
+
+def test_a_line_that_a_link_leads_to_a_policy_is_refused(workspace_factory: Factory) -> None:
+    text = "[tasks.t.exec]\ncommand = 'echo >> plain'\nsandbox.allow.write = ['plain']\n"
+    project = _project(workspace_factory, text)
+    (project / "plain").symlink_to("vx.toml")
+    done = _run(project, "run", "t")
+    assert done.returncode == 125
+    assert "leads through a link into" in done.stderr
+    assert (project / "vx.toml").read_text() == text

@@ -2,7 +2,7 @@
 
 Braces are expanded first, then `~` and the project directory, then links. A directory ends in `/`; a pattern stays a
 pattern. Two faults are found here, since a canonical path no longer shows them: a grant spelled inside the project that
-a link leads outside, and a link that leads into a place that is kept closed.
+a link leads outside, and a link that leads into a place that is kept closed or to a policy file.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.errors import Refusal
 from sandbox.request import credential_stores
+from sandbox.request.protected_names import leads_to_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -67,6 +68,7 @@ class GrantPaths:
             anchored = self._anchored(grant)
             path = _literal_part(anchored)
             self._hold_inside("write", text, grant, path)
+            self._hold_from_policy(text, path)
             self._note_links(path)
             yield self._grant(anchored, self._is_outside_directory)
 
@@ -150,11 +152,25 @@ class GrantPaths:
         real = paths.canonical(path, self._files)
         closed = credential_stores.led_into(path, real, homes=self._homes, workspace=self.workspace, files=self._files)
         if closed:
-            raise Refusal(
-                f'allow.read "{text}" leads through a link into {closed}',
-                code=LEAVES_PROJECT,
-                hint=f'grant the place itself, "{globs.escape(real)}", or take the link away',
-            )
+            raise _led_into("read", text, closed, real)
+
+    def _hold_from_policy(self, text: str, path: str) -> None:
+        """Refuses a write grant that a link leads to a file that says what tasks are granted.
+
+        Raises:
+            Refusal: `VX301`.
+        """
+        real = paths.canonical(path, self._files)
+        if leads_to_policy(paths.normal(path), real):
+            raise _led_into("write", text, real, real)
+
+
+def _led_into(field: str, text: str, closed: str, real: str) -> Refusal:
+    return Refusal(
+        f'allow.{field} "{text}" leads through a link into {closed}',
+        code=LEAVES_PROJECT,
+        hint=f'grant the place itself, "{globs.escape(real)}", or take the link away',
+    )
 
 
 def _ends_as_directory(path: str) -> bool:

@@ -53,6 +53,16 @@ def never_granted(path: str, kind: Denial, boundary: Boundary) -> NeverGranted |
         kind: what the grant would be for.
         boundary: the boundary of the attempt.
     """
+    real = boundary.canonical(path)
+    found = _never_granted(path, kind, boundary)
+    if found is not None or real == path:
+        return found
+    # a link that the task could not see, or made itself, opens what it leads to
+    found = _never_granted(real, kind, boundary)
+    return found and found._replace(reason=f"leads to {real}, which {found.reason}")
+
+
+def _never_granted(path: str, kind: Denial, boundary: Boundary) -> NeverGranted | None:
     if boundary.store(path) is not None:
         return _CREDENTIALS
     return _by_place(path, kind, boundary) or _by_name(path, kind, boundary) or _by_content(path, kind, boundary)

@@ -70,6 +70,25 @@ def test_a_name_that_resembles_one_may_be_suggested(name: str) -> None:
     assert never_granted(f"{P}/{name}", "write", boundary()) is None
 
 
+@pytest.mark.parametrize(
+    ("real", "reason"),
+    [
+        (f"{P}/vx.toml", "says what tasks may do"),
+        (f"{P}/.env.local", "may hold secrets"),
+        (f"{P}/.git/index", "a repository's data"),
+        (f"{P}/node_modules/.bin/x", "find the programs they start"),
+        ("/home/mel/.ssh/id", "holds credentials"),
+        (P, "is the project itself"),
+    ],
+)
+def test_a_link_to_such_a_place_is_never_suggested_and_says_where_it_leads(real: str, reason: str) -> None:
+    edge = boundary(canonical=lambda path: real if path == f"{P}/plain" else path)
+    found = never_granted(f"{P}/plain", "write", edge)
+    assert found is not None
+    assert f"leads to {real}" in found.reason
+    assert reason in found.reason
+
+
 def test_a_credential_store_and_a_repository_elsewhere_are_never_suggested() -> None:
     edge = boundary(walls=(Wall(path="/srv/data", reason=DATA),))
     store, data = never_granted("/home/mel/.ssh/id", "read", edge), never_granted("/srv/data/x", "read", edge)
