@@ -47,7 +47,7 @@ class Aftermath:
     processes: Callable[[], int] = _none
     starved: Callable[[], int] = _none
     explained: bool = False
-    survived: bool = True
+    survived: bool = False
 
     @property
     def last_lines(self) -> list[str]:

@@ -8,27 +8,31 @@ from typing import TYPE_CHECKING
 
 from sandbox.base import globs, paths
 from sandbox.contract.intents import Intent
-from sandbox.contract.results import Fix, FixInputs, FixPaths, WithheldGrant
+from sandbox.contract.results import Access, Fix, FixInputs, FixPaths, WithheldGrant
 from sandbox.judge import path_as_entry
-from sandbox.judge.remedies.never_granted import never_granted
+from sandbox.judge.remedies.never_granted import NeverGranted, never_granted
 from sandbox.judge.remedies.one_time_names import makes_anew, no_pattern
-from sandbox.judge.remedies.remedy_class import classify, makes_itself, nameable
+from sandbox.judge.remedies.remedy_class import classify, installation, makes_itself, nameable, outside_write
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from sandbox.contract.results import Access
     from sandbox.judge.attempt_denials import Denied
+    from sandbox.judge.beside_failure import BesideFailure
     from sandbox.judge.boundary import Boundary
     from sandbox.judge.is_it_a_denial import Denial
-    from sandbox.judge.remedies.never_granted import NeverGranted
 
 #: The number of names in one directory from which on the directory is the smaller grant.
 SEVERAL = 2
 
 
 def fix(
-    counted: Sequence[Denied], boundary: Boundary, *, names: Collection[str] = (), survived: bool = True
+    counted: Sequence[Denied],
+    boundary: Boundary,
+    *,
+    names: Collection[str] = (),
+    survived: bool = True,
+    beside: BesideFailure | None = None,
 ) -> Fix | None:
     """The entries for these violations, in the order they were met; `None` when no entry helps against any.
 
@@ -40,8 +44,11 @@ def fix(
         boundary: the boundary they were compared with.
         names: paths whose own grant is the cure, whatever they are.
         survived: whether the command itself passed; a denied write of a failed one is not to be ignored.
+        beside: what the notes tell of besides the violations.
     """
     found = _by_remedy(counted, boundary, survived=survived)
+    if beside is not None:
+        found.beside(beside, boundary)
     directories, single = _writes(found, boundary, names)
     written = (*directories, *single)
     patterns = [grant for grant in found.patterns if not _covered(globs.literal_base(grant), frozenset(written))]
@@ -97,6 +104,33 @@ class _Found:
             self.ignored_writes.append(names.pattern)
         else:
             self.patterns[names.pattern] = None
+
+    def beside(self, told: BesideFailure, boundary: Boundary) -> None:
+        """Take what a failed task is told of besides its violations: it may be why the command failed."""
+        missing = () if told.missing is None or told.missing.task else (told.missing.path,)
+        for index, path in enumerate((*told.reads, *missing)):
+            # Of directories the one that the note names is granted, where no file is.
+            if index == 0 or not boundary.directory(path):
+                access = Access(pid=0, operation="open", intent=Intent.OPEN, asked=path, path=path, exists=True)
+                if path_as_entry.writable_down(path):
+                    self.reads.setdefault(path, access)
+        for write in told.writes:
+            grant = (
+                outside_write(write, boundary) if classify(write, "write", boundary) in {"grant", "ignore"} else None
+            )
+            if grant is not None:
+                line = f"allow.write = [{path_as_entry.quoted(grant.entry)}]"
+                why = NeverGranted("lies outside the project", f"if the task is to write there, add {line} by hand")
+                self.withheld.setdefault(write.path, why)
+                break  # the one that the note names
+        for wall in told.walls:
+            entry = path_as_entry.quoted(path_as_entry.entry(wall.path, boundary))
+            why = NeverGranted(f"is walled off ({wall.reason})", f"add allow.read = [{entry}] by hand")
+            self.withheld.setdefault(wall.path, never_granted(wall.path, "read", boundary) or why)
+        for path in told.programs[:1]:
+            line = f"allow.read = [{path_as_entry.quoted(installation(path, boundary))}]"
+            why = NeverGranted("is a program with an installation around it", f"add {line} by hand")
+            self.withheld.setdefault(path, why)
 
 
 def _by_remedy(counted: Sequence[Denied], boundary: Boundary, *, survived: bool) -> _Found:

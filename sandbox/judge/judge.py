@@ -8,6 +8,7 @@ from sandbox.contract.config import Ignore, Reach
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Violation
 from sandbox.judge.attempt_denials import AttemptDenials, Denied
+from sandbox.judge.beside_failure import beside_failure
 from sandbox.judge.boundary import never_counts
 from sandbox.judge.fix import fix
 from sandbox.judge.hints.all_hints import hints
@@ -23,6 +24,7 @@ from sandbox.request.protected_names import is_policy, remedy
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Fix, Hint
+    from sandbox.judge.beside_failure import BesideFailure
     from sandbox.judge.boundary import Boundary
     from sandbox.judge.failure_facts import Aftermath
 
@@ -142,15 +144,21 @@ class Judge:
             class_=classify(access, kind, boundary),
         )
 
-    def fix(self, *, survived: bool = True) -> Fix | None:
+    def beside(self, after: Aftermath) -> BesideFailure:
+        """The denials a failed task is told of besides its violations, by notes and by the fix alike."""
+        return beside_failure(self.seen, self._boundary, after)
+
+    def fix(self, *, survived: bool = True, beside: BesideFailure | None = None) -> Fix | None:
         """The fewest entries that would have let every violation pass; `None` when there are none to give.
 
         Args:
             survived: whether the command itself passed.
+            beside: what the notes tell of besides the violations.
         """
-        return self._connections.completed(fix(self.counted, self._boundary, names=self._left, survived=survived))
+        told = fix(self.counted, self._boundary, names=self._left, survived=survived, beside=beside)
+        return self._connections.completed(told)
 
-    def hints(self, after: Aftermath) -> tuple[Hint, ...]:
+    def hints(self, after: Aftermath, beside: BesideFailure | None = None) -> tuple[Hint, ...]:
         """Notes for an attempt that failed, by its command or by a violation; a pass asks for none."""
-        notes = hints(self.seen, self._boundary, after)
+        notes = hints(self.seen, self._boundary, after, beside or self.beside(after))
         return (*notes, *self._connections.hints(notes))

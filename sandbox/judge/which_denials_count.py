@@ -71,5 +71,5 @@ class WhichDenialsCount:
         missed = access.intent is Intent.OPEN and not access.exists and self._boundary.declared.maker(access.path)
         if kind == "write" or missed or (access.intent in _OPENS and access.exists):
             self._seen.outside.append(found)
-        elif access.exists and self._boundary.hermetic:
+        elif access.exists:
             self._seen.looked.append(found)

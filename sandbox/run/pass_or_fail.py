@@ -63,6 +63,7 @@ def settled(end: CommandEnd, judge: Judge, violations: tuple[Violation, ...], af
     code = exit_code(own, violations, end.trace, timed_out=end.timed_out) or int(bool(end.lost))
     explained = end.timed_out or own is None or own >= CANNOT_EXECUTE
     after = dataclasses.replace(after, explained=explained, survived=own == 0)
+    beside = judge.beside(after) if code else None
     return RunResult(
         sandboxed=True,
         exit_code=code,
@@ -78,8 +79,8 @@ def settled(end: CommandEnd, judge: Judge, violations: tuple[Violation, ...], af
         trace_reason=end.trace_reason,
         protections=end.protections,
         violations=violations,
-        hints=(*_unseen(end), *_lost(end), *(judge.hints(after) if code else ())),
-        fix=judge.fix(survived=after.survived) if code else None,
+        hints=(*_unseen(end), *_lost(end), *(judge.hints(after, beside) if code else ())),
+        fix=judge.fix(survived=after.survived, beside=beside) if code else None,
         refusals=() if own is not None else (RunRefusal(message="the sandbox died while the command ran"),),
         stdout=end.stdout,
         stderr=end.stderr,

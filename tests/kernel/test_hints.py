@@ -16,6 +16,7 @@ import pytest
 import vxconf
 from tests.conftest import make_tree
 from tests.kernel.conftest import Workspace, shown, violated
+from tests.support.observers import OBSERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,9 +44,26 @@ def test_a_hidden_file_outside_is_told_beside_a_failure_alone(shop: Workspace) -
 
 
 def test_its_own_directory_that_no_grant_reaches_is_told(shop: Workspace) -> None:
-    assert 'allow.read = ["."]' in _told(shop.run("exit 3"), "its own directory")
-    assert shop.run("exit 3", read=["lib/"]).hints == ()
-    assert shop.run("exit 3", write=["out/"]).hints == ()
+    missed = "echo no tests found; exit 3"
+    assert 'allow.read = ["."]' in _told(shop.run(missed), "its own directory")
+    assert shop.run(missed, read=["lib/"]).hints == ()
+    assert shop.run(missed, write=["out/"]).hints == ()
+    assert shop.run("exit 3").hints == ()
+
+
+@pytest.mark.parametrize("observer", OBSERVERS)
+@pytest.mark.parametrize(
+    "command",
+    ["test -f ../../base.toml && exit 0; cat ../../base.toml", "cat ../../base.toml", "cd ../..; cat base.toml"],
+)
+def test_a_file_above_that_was_asked_for_is_in_the_hint_and_the_fix(
+    shop: Workspace, observer: str, command: str
+) -> None:
+    result = shop.run(command, read=["lib/"], observer=observer)
+    assert '"../../base.toml"' in _told(result, "base.toml")
+    assert result.fix is not None, shown(result)
+    assert result.fix.allow.read == ("../../base.toml",)
+    shop.passes("cat ../../base.toml", read=["lib/", "../../base.toml"], observer=observer)
 
 
 @pytest.mark.parametrize("command", ["nosuchtool", "kill -9 $$", "ls *; kill -9 $$"])
@@ -87,8 +105,8 @@ def test_a_refused_port_of_loopback_that_the_host_listens_on(quick_shop: Workspa
 
 
 def test_a_path_the_output_calls_missing(shop: Workspace) -> None:
-    # outside the project a mere look counts for nothing, and this tool only looks
-    tool = "import os, sys; os.path.exists('../../base.toml') or sys.exit('base file ../../base.toml does not exist')"
+    # a tool that only lists, and lists what shows no hidden name
+    tool = "import os, sys; 'base.toml' in os.listdir('../..') or sys.exit('base file ../../base.toml does not exist')"
     result = shop.run(_python(tool), read=["lib"])
     assert '"../../base.toml"' in _told(result, "called ../../base.toml missing")
     assert shop.run(_python(tool.replace("base.toml", "none.toml")), read=["lib"]).hints == ()

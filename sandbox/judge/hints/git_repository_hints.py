@@ -8,17 +8,16 @@ from sandbox.base import paths
 from sandbox.contract.config import Reach
 from sandbox.contract.results import Hint
 from sandbox.judge import path_as_entry
+from sandbox.judge.beside_failure import NO_REPOSITORY
 
 if TYPE_CHECKING:
     from sandbox.judge.boundary import Boundary
     from sandbox.judge.failure_facts import Aftermath
 
-_NO_REPOSITORY = "not a git repository"
-
 
 def repository(boundary: Boundary, after: Aftermath) -> list[Hint]:
     """A note that git found no repository because it is hidden."""
-    if _NO_REPOSITORY not in after.printed:
+    if NO_REPOSITORY not in after.printed:
         return []
     above = (paths.join(place, ".git") for place in (after.cwd, *paths.parents(after.cwd)))
     found = next((path for path in above if after.exists(path)), None)

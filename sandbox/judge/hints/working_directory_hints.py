@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from sandbox.base import paths
@@ -11,11 +12,19 @@ from sandbox.planning.operations import Bind, Cover, Name, Names
 
 if TYPE_CHECKING:
     from sandbox.judge.boundary import Boundary
+    from sandbox.judge.failure_facts import Aftermath
+
+_MISSED = re.compile(
+    r"no such file|ENOENT|not found|\bno\b[^\n]*\bfound\b|can ?not find|does not exist|getcwd|working directory",
+    re.IGNORECASE,
+)
 
 
-def unreadable(cwd: str, boundary: Boundary) -> list[Hint]:
-    """A note on the task's own directory, where no grant covers it or leads into it."""
-    operations = boundary.plan.operations
+def unreadable(after: Aftermath, boundary: Boundary) -> list[Hint]:
+    """A note on the task's own directory, where no grant covers it or leads into it and something was missed."""
+    cwd, operations = after.cwd, boundary.plan.operations
+    if not _MISSED.search(after.printed):
+        return []
     if not any(isinstance(o, Cover) and paths.at_or_under(cwd, o.path) for o in operations):
         return []
     for o in operations:

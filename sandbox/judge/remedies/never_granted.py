@@ -39,6 +39,12 @@ _PROGRAMS = frozenset({("node_modules", ".bin"), (".venv", "bin"), (".venv", "sc
 #: Directories of installed packages, in which nobody keeps secrets of their own.
 _INSTALLED = frozenset({"node_modules", ".venv"})
 
+#: Directories at the root that are the system's, however deep; in others that is the first level alone.
+_SYSTEM = frozenset(
+    {"bin", "boot", "dev", "etc", "gnu", "nix", "proc", "run", "sbin", "sys", "usr", "var", "Library", "System"}
+)
+_DEEP = 2
+
 #: The most paths in a directory that are looked at before it is suggested whole.
 MOST = 50_000
 
@@ -73,10 +79,20 @@ def _by_place(path: str, kind: Denial, boundary: Boundary) -> NeverGranted | Non
         what = "is the project itself" if path == boundary.project else "holds the project"
         opened = f"{what}, so that a grant of it opens everything in there"
         return NeverGranted(opened, f"name what the task needs of it, or {_line(path, kind, boundary)}")
+    if kind == "write" and _systems(path, boundary):
+        return NeverGranted("is a place of the system", "have the command write below the project or to $TMPDIR")
     wall = boundary.wall(path)
     if wall is not None and wall.reason == DATA:
         return _repository(path, kind, boundary)
     return None
+
+
+def _systems(path: str, boundary: Boundary) -> bool:
+    """Whether a path lies where the system keeps what every program of the machine uses."""
+    if any(paths.at_or_under(path, own) for own in (boundary.workspace, boundary.home)) or boundary.temporary(path):
+        return False
+    parts = paths.parts(path)
+    return len(parts) < _DEEP or parts[0] in _SYSTEM or parts[0].startswith("lib")
 
 
 def _by_name(path: str, kind: Denial, boundary: Boundary) -> NeverGranted | None:

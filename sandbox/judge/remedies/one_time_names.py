@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.base import globs, paths
 from sandbox.contract.intents import Intent
-from sandbox.judge import path_as_entry, per_run_names
+from sandbox.judge import path_as_entry
+from sandbox.judge.remedies import per_run_names
 from sandbox.judge.remedies.never_granted import NeverGranted
 
 if TYPE_CHECKING:

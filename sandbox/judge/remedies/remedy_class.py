@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.base import paths
 from sandbox.contract.intents import Intent
 from sandbox.judge import path_as_entry
+from sandbox.judge.remedies.never_granted import never_granted
 from sandbox.judge.remedies.one_time_names import makes_anew
 from sandbox.planning.operations import Bind, Name, Names
 
@@ -80,3 +81,35 @@ def _covers(operation: object, path: str) -> bool:
             return paths.under(path, place)
         case _:
             return False
+
+
+def installation(path: str, boundary: Boundary) -> str:
+    """The entry for the directory a program was installed into with what it needs; itself where it stands alone."""
+    prefix = paths.parent(paths.parent(path))
+    shared = (boundary.home, paths.join(boundary.home, ".local"))
+    whole = paths.name(paths.parent(path)) == "bin" and prefix not in shared
+    return path_as_entry.entry(prefix if whole else path, boundary, directory=whole)
+
+
+class OutsideWrite(NamedTuple):
+    """The grant for a write outside the project.
+
+    Attributes:
+        entry: as the project's file would spell it.
+        opened: what it opens, for people.
+    """
+
+    entry: str
+    opened: str
+
+
+def outside_write(access: Access, boundary: Boundary) -> OutsideWrite | None:
+    """The grant for a write outside the project: of its directory where that can be given, else of its name."""
+    path, directory = access.path, writable(access, boundary)
+    if not boundary.refuses_writing(directory) and never_granted(directory, "write", boundary) is None:
+        entry = path_as_entry.entry(directory, boundary, directory=True)
+        return OutsideWrite(entry, f"{path_as_entry.shown(directory)} and everything in it")
+    # A name outside the project can be granted where something has it already.
+    if nameable(path, boundary) and access.exists and never_granted(path, "write", boundary) is None:
+        return OutsideWrite(path_as_entry.entry(path, boundary), path_as_entry.shown(path))
+    return None

@@ -99,6 +99,8 @@ def _without(result: RunResult) -> Unfixed:
     code = result.command_exit_code
     if result.violations or result.trace == "partial" or code is None:
         return Unfixed("no entry would let the task pass", "see what the report says")
-    if result.timed_out:
+    if result.timed_out and not result.hints:
         return Unfixed("nothing was denied: the task ran out of time", "see what the command printed")
+    if result.hints:
+        return Unfixed(f"no entry is sure to help: exit {code} is the command's own", "see the hints of the report")
     return Unfixed(f"nothing was denied: exit {code} is the command's own", "see what the command printed")

@@ -335,7 +335,75 @@ def test_a_file_outside_the_project_is_named_with_its_grant() -> None:
 
 def test_a_file_the_host_has_not_or_that_was_only_looked_for_gives_no_note() -> None:
     assert told(boundary(P), access(Intent.OPEN, "/ws/nope.toml", exists=False)) == []
-    assert told(boundary(P), access(Intent.PROBE, "/ws/base.toml")) == []
+    assert told(boundary(P, directory=lambda _path: True), access(Intent.PROBE, "/ws/libs")) == []
+    assert told(boundary(P), access(Intent.PROBE, "/opt/base.toml")) == []
+
+
+def test_what_was_looked_for_is_told_as_what_was_opened_since_the_kernel_keeps_the_first_answer() -> None:
+    for intent in (Intent.PROBE, Intent.OPEN):
+        (note,) = told(boundary(P), access(intent, "/ws/base.toml"))
+        assert 'allow.read = ["../../base.toml"]' in note
+
+
+@pytest.mark.parametrize("intent", [Intent.PROBE, Intent.OPEN])
+def test_what_the_notes_of_a_failed_command_name_the_fix_has_or_says_why_not(intent: Intent) -> None:
+    edge = boundary(P, cached=True, directory=lambda path: path == "/ws/libs")
+    judge = Judge(edge)
+    for path in ("/ws/libs", "/ws/base.toml", "/ws/.env", "/ws/pnpm.yaml"):
+        judge.take(access(intent, path))
+    after = Aftermath(cwd=P)
+    fix = judge.fix(survived=False, beside=judge.beside(after))
+    assert fix is not None
+    assert fix.allow.read == ("../../base.toml", "../../pnpm.yaml")
+    assert fix.inputs.workspace_files == ("base.toml", "pnpm.yaml")
+    assert [one.target for one in fix.by_hand] == ["/ws/.env"]
+    assert any('"../../base.toml"' in hint.line for hint in judge.hints(after))
+
+
+def test_what_the_notes_name_and_the_fix_leaves_to_a_person_has_its_reason() -> None:
+    judge = Judge(boundary(P))
+    judge.take(access(Intent.CREATE, "/opt/cache/x", exists=False))
+    judge.take(access(Intent.PROBE, "/ws/.git"))
+    after = Aftermath(cwd=P)
+    fix = judge.fix(survived=False, beside=judge.beside(after))
+    assert fix is not None
+    assert (fix.allow, fix.ignore) == (FixPaths(), FixPaths())
+    assert [one.target for one in fix.by_hand] == ["/opt/cache/x", "/ws/.git"]
+    noted = " ".join(hint.line for hint in judge.hints(after))
+    for one, entry in zip(fix.by_hand, ('"/opt/cache/"', '"../../.git"'), strict=True):
+        assert entry in one.remedy
+        assert entry in noted
+
+
+def test_a_directory_outside_is_granted_where_no_file_was_looked_for() -> None:
+    judge = Judge(boundary(P, directory=lambda path: path == "/ws/libs"))
+    judge.take(access(Intent.OPEN, "/ws/libs"))
+    fix = judge.fix(survived=False, beside=judge.beside(Aftermath(cwd=P)))
+    assert fix is not None
+    assert fix.allow.read == ("../../libs/",)
+
+
+def test_what_lies_outside_is_no_reason_where_the_command_passed_by_itself() -> None:
+    judge = Judge(boundary(P))
+    judge.take(access(Intent.OPEN, "/ws/base.toml"))
+    judge.take(access(Intent.CREATE, f"{P}/x", exists=False))
+    after = Aftermath(cwd=P, survived=True)
+    fix = judge.fix(survived=True, beside=judge.beside(after))
+    assert fix is not None
+    assert (fix.allow.read, fix.allow.write) == ((), ("x",))
+    assert judge.hints(after) == ()
+
+
+def test_a_path_that_the_command_calls_missing_is_granted_as_the_note_says() -> None:
+    judge = Judge(boundary())
+    after = Aftermath(
+        cwd=P, printed="tool: cannot open '../../conf/x.json'", exists=lambda path: path == "/ws/conf/x.json"
+    )
+    fix = judge.fix(survived=False, beside=judge.beside(after))
+    assert fix is not None
+    assert fix.allow.read == ("../../conf/x.json",)
+    (hint,) = judge.hints(after)
+    assert 'allow.read = ["../../conf/x.json"]' in hint.line
 
 
 def test_a_suggestion_is_a_string_of_the_configs_language() -> None:
@@ -347,12 +415,27 @@ def test_a_suggestion_is_a_string_of_the_configs_language() -> None:
 
 @pytest.mark.parametrize(
     ("path", "grant"),
-    [("/opt/cache/x", "/opt/cache/"), ("/home/mel/.toolcache/x", "~/.toolcache/"), ("/ws/o", "../../o")],
+    [("/opt/cache/x", "/opt/cache/"), ("/home/mel/.toolcache/x", "~/.toolcache/"), ("/ws/q/o", "../../q/")],
 )
 def test_a_refused_write_outside_names_its_directory(path: str, grant: str) -> None:
     (note,) = told(boundary(P), access(Intent.CREATE, path, exists=False))
     assert path in note
     assert f'"{grant}"' in note
+
+
+def test_a_refused_write_at_the_root_is_granted_by_a_name_that_something_has() -> None:
+    (there,) = told(boundary(P), access(Intent.WRITE, "/ws/o"))
+    assert '"../../o"' in there
+    (new,) = told(boundary(P), access(Intent.CREATE, "/ws/o", exists=False))
+    assert "allow" not in new
+
+
+@pytest.mark.parametrize("path", ["/usr/local/lib/x.so", "/etc/x.conf", "/var/lib/x/y", "/x", "/nix/store/x"])
+@pytest.mark.parametrize("exists", [True, False])
+def test_no_grant_of_a_place_of_the_system_is_suggested(path: str, exists: bool) -> None:
+    notes = told(boundary(P), access(Intent.WRITE if exists else Intent.CREATE, path, exists=exists))
+    assert notes
+    assert not any("allow.write" in note for note in notes)
 
 
 def test_five_refused_writes_are_named_and_the_rest_counted() -> None:
@@ -388,9 +471,15 @@ def test_the_working_directory_is_not_blamed_beside_a_denial() -> None:
     assert told(boundary(), cwd="/usr", printed="No tests found") == []
 
 
+def test_the_working_directory_is_blamed_alone_and_where_something_was_missed() -> None:
+    assert told(boundary(), printed="AssertionError: 1 != 2") == []
+    (outside,) = told(boundary(), access(Intent.OPEN, "/ws/base.toml"), printed="No tests found")
+    assert '["."]' not in outside
+
+
 def test_the_working_directory_is_not_blamed_where_the_way_a_command_ended_says_why() -> None:
     for explained in (False, True):
-        notes = told(boundary(), explained=explained)
+        notes = told(boundary(), explained=explained, printed="No tests found")
         assert any('["."]' in note for note in notes) is not explained
 
 
@@ -420,7 +509,7 @@ def test_a_directory_that_is_to_be_made_is_granted_by_its_name() -> None:
     assert unserved is not None
     assert unserved.allow.write == ("build/",)
     (outside,) = told(boundary(P), access(Intent.MKDIR, "/opt/build", exists=False))
-    assert 'allow.write = ["/opt/build"]' in outside
+    assert 'allow.write = ["/opt/build/"]' in outside  # outside the project a name is granted where something has it
 
 
 @pytest.mark.parametrize("name", [".bashrc", ".vscode", "sub/.idea/x", ".git/hooks/pre-commit"])
@@ -437,6 +526,8 @@ def test_a_name_other_programs_execute_is_never_suggested(name: str) -> None:
 
 
 def test_a_failed_task_is_told_of_the_wall_it_met() -> None:
-    (note,) = told(boundary(P), access(Intent.PROBE, "/ws/.git"), access(Intent.PROBE, "/ws/.git/HEAD"))
+    looks = access(Intent.PROBE, "/ws/.git"), access(Intent.PROBE, "/ws/.git/HEAD")
+    assert told(boundary(P), *looks, printed="2 tests failed") == []
+    (note,) = told(boundary(P), *looks, printed="error: git is needed to tell the version")
     assert "/ws/.git is walled off (the repository's data)" in note
     assert '"../../.git"' in note

@@ -9,10 +9,10 @@ import pytest
 
 from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Hint
-from sandbox.judge import per_run_names
 from sandbox.judge.boundary import Boundary
 from sandbox.judge.failure_facts import Aftermath
 from sandbox.judge.judge import Judge
+from sandbox.judge.remedies import per_run_names
 from sandbox.planning.operations import Bind, Cover, Name, Operation, Origin, ReadOnlyRoot, Way
 from sandbox.planning.path_reach import Plan
 from sandbox.request.linked_packages import Withheld
@@ -192,13 +192,16 @@ def test_a_granted_directory_that_was_to_go_is_told_with_the_name_that_may(opera
     assert "grants the name" not in plain.line
 
 
-def test_a_name_of_one_run_is_to_be_ignored_or_made_elsewhere() -> None:
-    (hint,) = hints(
-        boundary(bind(f"{P}/lib")),
+@pytest.mark.parametrize("survived", [True, False])
+def test_a_name_of_one_run_is_to_be_ignored_or_made_elsewhere(survived: bool) -> None:
+    judge = Judge(boundary(bind(f"{P}/lib")))
+    for one in (
         access(Intent.CREATE, f"{P}/gen/.9f3a21.bun-build", exists=False),
         access(Intent.CREATE, f"{P}/gen/.4b7c99.bun-build", exists=False),
-    )
-    assert 'ignore.write = ["gen/*.bun-build"]' in hint.line
+    ):
+        judge.take(one)
+    (hint,) = judge.hints(Aftermath(cwd=P, survived=survived))
+    assert f'{"ignore" if survived else "allow"}.write = ["gen/*.bun-build"]' in hint.line
     assert "$TMPDIR" in hint.line
     assert hint.class_ == "ignore"
 
@@ -269,7 +272,7 @@ def test_a_write_to_the_shared_temporary_directory_is_told_of_the_tasks_own() ->
     assert hint.class_ == "use-tmpdir"
     # a workspace may lie there itself
     around = boundary(bind(P), shared=("/ws",))
-    assert "../../o" in lines(*hints(around, access(Intent.CREATE, "/ws/o", exists=False)))
+    assert "../../o/" in lines(*hints(around, access(Intent.CREATE, "/ws/o/x", exists=False)))
 
 
 def test_what_is_left_out_of_the_notes_on_writes() -> None:
@@ -359,7 +362,7 @@ def test_git_without_its_repository_is_told_of_the_nearest_one() -> None:
     (hint,) = hints(edge, look, printed=said, exists=lambda path: path == "/ws/.git")
     assert 'since /ws/.git is hidden from the task: allow.read = ["../../.git"]' in hint.line
     # without git's words the wall is told of as any other
-    (wall,) = hints(edge, look)
+    (wall,) = hints(edge, look, printed="no .git here")
     assert "is walled off" in wall.line
 
 
