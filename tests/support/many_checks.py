@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vxconf.cli.commands.check import CheckCommand
 from vxconf.diagnostics.diagnostic import Diagnostic, in_order
-from vxconf.workspace.check_files import PLATFORMS, _block
+from vxconf.workspace.check_files import PLATFORMS, _block, _cache
 from vxconf.workspace.unknown_references import unknown_references
 from vxconf.workspace.workspace import Workspace, load
 
@@ -124,7 +124,7 @@ def alone(path: str) -> tuple[Diagnostic, ...]:
     said = {diagnostic.path for diagnostic in found if diagnostic.is_error}
     for task in project.tasks if loaded.document is not None else ():
         if task.model is not None and loaded.document is not None:
-            judged = list(unknown_references(task))
+            judged = [*unknown_references(task), *_cache(task, task.model, loaded.document)]
             block = task.model.exec.sandbox if task.model.exec is not None else None
             if block is not None:
                 judged += _block(task, block, loaded.document, PLATFORMS)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from sandbox.contract.config import Platform
     from vxconf.document.document import Document
-    from vxconf.resolve.task_model import SandboxModel
+    from vxconf.resolve.task_model import SandboxModel, TaskModel
     from vxconf.workspace.project import EnclosingWorkspace, Project, Task
 
 #: The platforms that `--platform all` stands for.
 PLATFORMS: tuple[Platform, ...] = ("linux", "macos")
 #: The warnings about entries that name nothing.
-_NAMES_NOTHING = frozenset({"VX403", "VX407"})
+_NAMES_NOTHING = frozenset({"VX403", "VX407", "VX420", "VX421"})
 
 
 def check_workspace(workspace: EnclosingWorkspace, platforms: Iterable[Platform] = PLATFORMS) -> tuple[Diagnostic, ...]:
@@ -47,7 +47,7 @@ def check_project(project: Project, platforms: Iterable[Platform] = PLATFORMS) -
         # a field that the text alone refuses is not refused again for the file system
         refused = {diagnostic.path for diagnostic in found if diagnostic.is_error}
         # an entry that is not understood names nothing for that very reason
-        literal = {diagnostic.path for diagnostic in found if diagnostic.code == "VX418"}
+        literal = {diagnostic.path for diagnostic in found if diagnostic.code in {"VX418", "VX419"}}
         found += [
             diagnostic
             for diagnostic in _judged_tasks(project, loaded.document, platforms)
@@ -64,6 +64,8 @@ def _judged_tasks(project: Project, document: Document, platforms: Iterable[Plat
         if task.model is None:
             continue
         yield from task.project.workspace.unknown_references(task)
+        if task.model.cache is not None and "linux" in platforms:
+            yield from _cache(task, task.model, document)
         block = task.model.exec.sandbox if task.model.exec is not None else None
         if block is None:
             continue
@@ -130,6 +132,29 @@ def _block(task: Task, block: SandboxModel, document: Document, platforms: Itera
             message="allow.network is true, and no task of the workspace lists a host",
             help="list the hosts the task needs",
         ).to_diagnostic(document)
+
+
+def _cache(task: Task, model: TaskModel, document: Document) -> Iterator[Diagnostic]:
+    """The warnings about a task's cache; none about one with mistakes, whose grants or inputs may be among them."""
+    if task.has_mistakes or model.cache is None:
+        return
+    from vxconf.lint.cache_warnings import CacheSetting, warnings_of_cache
+
+    workspace = task.project.workspace
+    where = CacheSetting(
+        workspace=workspace.root,
+        project=task.project.directory,
+        files=workspace.files,
+        is_made=lambda path: _is_made(workspace, path),
+        is_keyed=lambda path: any(
+            paths.at_or_under(path, one) for one in workspace.upstream_of(task).keyed or () if one != workspace.root
+        ),
+    )
+    try:
+        for finding in warnings_of_cache(model, task.judged("linux"), where):
+            yield finding.to_diagnostic(document)
+    except TooManyDirectories:
+        return
 
 
 def _is_made(workspace: EnclosingWorkspace, path: str) -> bool:

@@ -210,4 +210,37 @@ WARNINGS = (
         right=sandbox("allow.write = ['pages/\\[slug]/']"),
         severity=Severity.WARNING,
     ),
+    Code(
+        code="VX420",
+        slug="input-takes-nothing",
+        title="an input of a cache key takes no file",
+        means="The key holds nothing for this entry, so that the result is kept whatever changes. Entries of `files` "
+        "begin in the project's directory, those of `workspaceFiles` at the workspace root. What a task makes may be "
+        "missing.",
+        wrong=task('exec.command = "make"', 'cache.inputs.files = ["scr/**"]'),
+        right=task('exec.command = "make"', 'cache.inputs.files = ["src/**"]'),
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX421",
+        slug="output-not-granted",
+        title="an output that no write grant makes",
+        means="The task may not write what it says it makes, so that the cached result would be without it.",
+        wrong=sandbox('allow.write = ["build/"]') + '\n[tasks.build.cache]\noutputs.files = ["dist/**"]\n',
+        right=sandbox('allow.write = ["dist/"]') + '\n[tasks.build.cache]\noutputs.files = ["dist/**"]\n',
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
+    Code(
+        code="VX422",
+        slug="read-outside-key",
+        title="a read grant that the cache key does not hold",
+        means="The task may read files that its key knows nothing of, so that a result is kept although they have "
+        "changed. Only a task that lists files in its key gets the warning, where no entry of it meets the grant.",
+        wrong=sandbox('allow.read = ["src/", "config/"]') + '\n[tasks.build.cache]\ninputs.files = ["src/**"]\n',
+        right=sandbox('allow.read = ["src/"]') + '\n[tasks.build.cache]\ninputs.files = ["src/**"]\n',
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
 )

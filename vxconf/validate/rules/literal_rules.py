@@ -86,7 +86,7 @@ def _expanded_elsewhere(text: str) -> str | None:
 
 def _path_advice(found: str) -> str:
     if found in {"$TURBO_DEFAULT$", "$TURBO_EXTENDS$"}:
-        return 'leave the list out for all files of the project, or write "**"'
+        return 'write "**" for all files of the project'
     if found in {"$TURBO_ROOT$", "{workspaceRoot}"}:
         return "write the path from the project's directory, or under workspaceFiles the one from the workspace root"
     if found in {"{projectRoot}", "$PWD", "${PWD}"}:
