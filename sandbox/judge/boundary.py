@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from sandbox.base import paths
-from sandbox.request.protected_names import named_below
+from sandbox.request.protected_names import is_policy, named_below
 from sandbox.request.task_outputs import Declared, head
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from sandbox.contract.config import Reach
     from sandbox.planning.operations import Operation
@@ -88,6 +88,7 @@ class Boundary:
         temp: the task's own temporary directory, empty when it has none.
         asked: directories an interpreter looks for whenever it starts; a look there is no denial.
         executed: whether a path that may be written otherwise is kept from the task for the name it has.
+        policy: the files that links of files that say what tasks are granted lead to.
         git_config: whether a repository's own settings may be written.
         shared: directories every user may write temporary files in.
         declared: the outputs that the task and its dependencies declare.
@@ -114,6 +115,7 @@ class Boundary:
     stores: tuple[Walled, ...] = ()
     asked: frozenset[str] = frozenset()
     executed: Callable[[str], bool] = nothing
+    policy: Collection[str] = ()
     git_config: bool = False
     shared: tuple[str, ...] = ()
     declared: Declared = field(default_factory=Declared)
@@ -161,6 +163,10 @@ class Boundary:
             return True
         below = self.project if paths.at_or_under(path, self.project) else self.workspace
         return paths.under(path, below) and named_below(path, below, git_config=self.git_config)
+
+    def says_grants(self, path: str) -> bool:
+        """Whether a file says what tasks are granted."""
+        return path in self.policy or is_policy(path)
 
     def wall(self, path: str) -> Walled | None:
         """The innermost wall a path is, or is in."""

@@ -20,7 +20,7 @@ from sandbox.judge.path_as_entry import shown
 from sandbox.judge.remedies.remedy_class import classify
 from sandbox.judge.which_denials_count import WhichDenialsCount
 from sandbox.planning.operations import Bind, Empty
-from sandbox.request.protected_names import is_policy, remedy
+from sandbox.request.protected_names import remedy
 
 if TYPE_CHECKING:
     from sandbox.contract.results import Fix, Hint
@@ -128,7 +128,8 @@ class Judge:
         if wall is not None:
             reason = f"is walled off ({wall.reason})"
         elif access.refused or (kind == "write" and boundary.obeyed(access.path)):
-            reason = "says what tasks are granted" if is_policy(access.path) else "is a name other programs execute"
+            policy = boundary.says_grants(access.path)
+            reason = "says what tasks are granted" if policy else "is a name other programs execute"
             advice = remedy(access.path, git_config=boundary.git_config)
             reason += f"; {advice}" if advice else ""
         else:

@@ -15,7 +15,7 @@ from sandbox.planning.path_reach import Plan
 from sandbox.planning.read_grants import LINK, ReadGrants
 from sandbox.planning.served_and_staged_names import GrantedNames
 from sandbox.planning.uncovered_write_grants import protected, write_places
-from sandbox.request.protected_names import ProtectedNames, is_policy
+from sandbox.request.protected_names import ProtectedNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -93,7 +93,7 @@ def _write(
     executed = protected(request, files, grants, bound=bound, names=names, heads=heads, search=existing)
     # The server of names keeps protected names in them as they are. Where nothing serves names, mounts have to.
     over = bound if served else [*bound, *(path for path in names if files.kind(path) is Kind.DIRECTORY)]
-    _pin(files, tree, over, executed.kept)
+    _pin(files, tree, over, executed)
     return executed
 
 
@@ -124,18 +124,20 @@ def _bind(tree: MarkTree, places: Iterable[WritePlace], granted: GrantedNames) -
     return bound
 
 
-def _pin(files: Files, tree: MarkTree, over: list[str], kept: Iterable[str]) -> None:
+def _pin(files: Files, tree: MarkTree, over: list[str], executed: ProtectedNames) -> None:
     """Keep protected names as they are in places that are mounted writable."""
-    for path in sorted(kept):
+    for path in sorted(executed.kept):
         # A link cannot be mounted over; the place it leads to can.
         real = paths.canonical(path, files)
         if files.kind(real) in {Kind.FILE, Kind.DIRECTORY}:
             # The outermost grant holds the path: a grant inside another is no mount of its own.
             holder = min((grant for grant in over if paths.under(real, grant)), key=len, default=None)
             if holder is not None:
-                tree.pin(real, Origin(reason=_kept_because(path)), below=holder)
+                tree.pin(real, Origin(reason=_kept_because(path, executed)), below=holder)
 
 
-def _kept_because(path: str) -> str:
+def _kept_because(path: str, executed: ProtectedNames) -> str:
     name = paths.name(path)
-    return f"{name} says what tasks are granted" if is_policy(path) else f"other programs execute what {name} says"
+    if executed.says_grants(path):
+        return f"{name} says what tasks are granted"
+    return f"other programs execute what {name} says"

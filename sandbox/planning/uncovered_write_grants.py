@@ -9,10 +9,10 @@ from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.planning.operations import Name, Names, Origin
 from sandbox.request.find_protected_names import existing
-from sandbox.request.protected_names import ProtectedNames, is_policy
+from sandbox.request.protected_names import POLICY, ProtectedNames, is_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from sandbox.base.host_facts import Files
     from sandbox.request.request import Request
@@ -87,7 +87,9 @@ def protected(
     """
     names, git_config = tuple(names), request.config.git_config
     roots = tuple(dict.fromkeys((*bound, *names)))
-    named = tuple(one.path for one in grants if one.kind in {"name", "file"} and is_policy(one.path))
+    behind = frozenset(_behind_links(request, files))
+    each = (one.path for one in grants if one.kind in {"name", "file"})
+    named = tuple(path for path in each if is_policy(path) or path in behind)
     walls = tuple(wall.path for wall in (*request.walls, *request.stores))
     found = existing(roots, files, git_config=git_config, without=walls).names if search else ()
     return ProtectedNames(
@@ -95,7 +97,19 @@ def protected(
         # A directory made beside a name may be moved into the name, with everything in it.
         heads=tuple(dict.fromkeys((*heads, *map(paths.parent, names)))),
         git_config=git_config,
-        kept=frozenset(found).difference(named),
+        kept=behind.union(found).difference(named),
+        policy=behind,
         named=named,
         without=walls,
     )
+
+
+def _behind_links(request: Request, files: Files) -> Iterator[str]:
+    """The files that say what tasks of this project, and of those around and inside it, are granted, behind links."""
+    known = (request.config.project, request.workspace_root, *request.workspace.nested, *sorted(request.keyed or ()))
+    for directory in dict.fromkeys(known):
+        for name in POLICY:
+            path = paths.join(directory, *name)
+            real = paths.canonical(path, files)
+            if real != path and files.kind(real) is Kind.FILE:
+                yield real

@@ -207,6 +207,9 @@ def _unreadable(config: ResolvedSandboxConfig) -> Iterator[Refusal]:
 
 def _bare(judged: JudgedConfig, look: _Look) -> Request:
     """The request without linked packages and outputs of other tasks."""
+    if any(not paths.at_or_under(grant.path, judged.config.project) for grant in judged.writes):
+        # A policy of any project may be a link to a file that this task may write.
+        look.projects.below(look.root)
     return Request(
         judged=judged,
         workspace_root=look.root,

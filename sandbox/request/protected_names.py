@@ -88,7 +88,8 @@ class ProtectedNames(NamedTuple):
         heads: directories that hold more than what the task may write of them: the names a pattern matches.
         git_config: whether a repository's own settings may be written.
         kept: names that existed at the start; each is laid over where it is no link, and so is what is in it.
-        named: files of `POLICY` that a grant of their own names, which the task may write.
+        policy: the files that links of `POLICY` lead to, whatever those are called; each is in `kept`.
+        named: files of `POLICY`, and of `policy`, that a grant of their own names, which the task may write.
         without: walls and credential stores, which the task does not reach although they may lie in what it may write.
     """
 
@@ -96,6 +97,7 @@ class ProtectedNames(NamedTuple):
     heads: tuple[str, ...] = ()
     git_config: bool = False
     kept: Collection[str] = ()
+    policy: Collection[str] = ()
     named: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
@@ -111,6 +113,10 @@ class ProtectedNames(NamedTuple):
 
     def _keeps(self, path: str) -> bool:
         return bool(self.kept) and (path in self.kept or any(above in self.kept for above in paths.parents(path)))
+
+    def says_grants(self, path: str) -> bool:
+        """Whether a file says what tasks are granted."""
+        return path in self.policy or is_policy(path)
 
     def holds(self, path: str) -> bool:
         """Whether a name that existed at the start lies below a path."""

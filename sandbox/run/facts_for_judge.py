@@ -44,6 +44,7 @@ def boundary(
         Boundary.of_request(request, planned, lambda path: files.kind(path) is Kind.DIRECTORY),
         temp=temp,
         executed=planned.executed.protects,
+        policy=planned.executed.policy,
         shared=tuple(dict.fromkeys((*_SHARED, paths.parent(request.facts.temp_root)))),
         tree=lambda path: never_granted.below(path, Snapshot()),
         names=lambda path: tuple(files.entries(path)),

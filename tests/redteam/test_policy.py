@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.contract.errors import RequestRefused
+from sandbox.planning import uncovered_write_grants
 from sandbox.request import find_protected_names, protected_names
-from tests.conftest import make_tree
-from tests.redteam.conftest import Box, shown, violated
+from tests.conftest import Link, make_tree
+from tests.redteam.conftest import PYTHON, Box, shown, violated
 from tests.support.observers import NEEDS_MASK
 
 if TYPE_CHECKING:
@@ -100,3 +101,80 @@ def test_mounts_and_the_look_afterwards_hold_it_by_themselves(
     result = box.run(attack)
     monkeypatch.undo()
     assert (_policies(box.project) == _KEPT) is walled, shown(result)
+
+
+#: What each link of such a name leads to, whose own name says nothing.
+_BEHIND = {"shared/deep/mine.toml": "mine\n", "shared/conf/ws.toml": "mine\n"}
+_REWRITES = {
+    "written": "echo evil > $F",
+    "replaced": "echo evil > $D/new; mv $D/new $F",
+    "taken away and made": "rm -f $F; echo evil > $F",
+    "exchanged": "echo evil > $D/new; $EXCHANGE $D/new $F",
+    "by a second name": "ln $F $D/second && echo evil > $D/second",
+    "with its directory": "mv $D ${D}2; mkdir -p $D; echo evil > $F",
+}
+
+
+def _behind(box: Box) -> None:
+    """The policies of the box's project and of its workspace, behind links."""
+    links = {
+        "apps/shop/vx.toml": Link("shared/deep/mine.toml"),
+        ".vx/workspace.toml": Link("../apps/shop/shared/conf/ws.toml"),
+    }
+    make_tree(box.project, dict(_BEHIND))
+    make_tree(box.root, links)
+
+
+def _rewrite(way: str, file: str) -> str:
+    command = _REWRITES[way].replace("$F", file).replace("$D", os.path.dirname(file))
+    exchange = "import ctypes, os, sys; a, b = map(os.fsencode, sys.argv[1:]); "
+    exchange += "ctypes.CDLL(None).renameat2(-100, a, -100, b, 2)"
+    return command.replace("$EXCHANGE", f"{PYTHON} -c '{exchange}'")
+
+
+def _found_behind(box: Box) -> set[str]:
+    files = ("apps/shop/vx.toml", ".vx/workspace.toml")
+    return {(box.root / name).read_text() if (box.root / name).exists() else "gone" for name in files}
+
+
+@pytest.mark.parametrize("write", ["shared/", pytest.param("shared", marks=NEEDS_MASK)])
+def test_the_file_behind_a_link_is_kept_under_whatever_name(each_box: Box, write: str) -> None:
+    if each_box.observer == "strace" and not write.endswith("/"):
+        pytest.skip("nobody serves names there")
+    _behind(each_box)
+    each_box.write = (write,)
+    attacks = [_rewrite(way, name) for name in _BEHIND for way in _REWRITES]
+    result = each_box.run("; ".join(f"({attack})" for attack in (*attacks, "true")) + "; echo x > shared/free")
+    assert _found_behind(each_box) == {"mine\n"}, shown(result)
+    assert (each_box.project / "shared/free").read_text() == "x\n", shown(result)
+    assert (result.command_exit_code, result.exit_code) == (0, 1), shown(result)
+    assert any("says what tasks are granted" in violation.line for violation in result.violations), shown(result)
+
+
+@pytest.mark.parametrize("attack", _REWRITES)
+@pytest.mark.parametrize("walled", [True, False])
+def test_mounts_alone_keep_the_file_behind_a_link(
+    box: Box, attack: str, monkeypatch: pytest.MonkeyPatch, *, walled: bool
+) -> None:
+    _behind(box)
+    box.write, box.observer = ("shared/",), "none"
+    if not walled:
+        monkeypatch.setattr(uncovered_write_grants, "_behind_links", lambda *_arguments: ())
+    result = box.run(_rewrite(attack, "shared/deep/mine.toml"))
+    monkeypatch.undo()
+    assert ((box.project / "vx.toml").read_text() == "mine\n") is walled, shown(result)
+
+
+def test_a_line_that_names_the_file_behind_a_link_opens_it(box: Box) -> None:
+    _behind(box)
+    box.write = ("shared/", "shared/deep/mine.toml")
+    result = box.run("echo changed > shared/deep/mine.toml")
+    assert (result.exit_code, (box.project / "vx.toml").read_text()) == (0, "changed\n"), shown(result)
+
+
+def test_no_fix_grants_the_file_behind_a_link(box: Box) -> None:
+    _behind(box)
+    result = box.run("echo evil > shared/deep/mine.toml; true")
+    assert result.fix is not None
+    assert result.fix.allow.write == (), shown(result)
+    assert any("mine.toml" in path for path in result.fix.withheld), shown(result)

@@ -11,7 +11,6 @@ from sandbox.base import globs, paths
 from sandbox.base.host_facts import Kind
 from sandbox.contract.config import Reach
 from sandbox.planning.operations import Way
-from sandbox.request.protected_names import is_policy
 from vxconf.diagnostics.diagnostic import dotted
 from vxconf.document.spans import locate
 from vxconf.explain import explain_network
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from sandbox.planning.macos.profile_rules import Rule
     from sandbox.planning.operations import Operation
     from sandbox.planning.path_reach import Plan
+    from sandbox.request.protected_names import ProtectedNames
     from vxconf.explain.explain_grants import Explained
     from vxconf.resolve.task_model import Entry
 
@@ -95,7 +95,11 @@ def _of_path_on_macos(what: Explained, plan: MacPlan | None, path: str) -> JSON:
     protected = plan.executed.protects(real) and plan.allows(_WRITE, real, directory=directory)
     return {
         "read": _answer_on_macos(what, read, real, allowed=reads, write=False),
-        "write": {"allowed": False, "by": _because(_protection(real)), "nearest": _nearest(what, real, write=True)}
+        "write": {
+            "allowed": False,
+            "by": _because(_protection(plan.executed, real)),
+            "nearest": _nearest(what, real, write=True),
+        }
         if protected
         else _answer_on_macos(what, write, real, allowed=reach is Reach.WRITE, write=True),
     }
@@ -112,9 +116,9 @@ def _answer_on_macos(what: Explained, rule: Rule | None, real: str, *, allowed: 
     return {"allowed": allowed, "by": by, "nearest": None if allowed else _nearest(what, real, write=write)}
 
 
-def _protection(real: str) -> str:
+def _protection(executed: ProtectedNames, real: str) -> str:
     """The reason why a protected name is not written."""
-    if is_policy(real):
+    if executed.says_grants(real):
         return "this file says what tasks are granted: a task changes it only where its block names the very file"
     return "other programs execute the content of this file: no task may make or change it"
 
@@ -126,7 +130,7 @@ def _answer(what: Explained, plan: Plan, path: str, *, allowed: bool, write: boo
     elif plan.reach(real) is Reach.HIDDEN:
         by = _because(_hidden_by(what, plan, real))
     elif write and plan.executed.protects(real):
-        by = _because(_protection(real))
+        by = _because(_protection(plan.executed, real))
     else:
         by = _because("no write grant covers it" if write else "a link on the way to it is not granted")
     return {"allowed": allowed, "by": by, "nearest": None if allowed else _nearest(what, real, write=write)}

@@ -230,7 +230,10 @@ def _opening_stores(judged: JudgedBlock, stores: Collection[str]) -> Iterator[_F
 def _opening_policy(judged: JudgedBlock) -> Iterator[_Found]:
     """Write grants that name a file which says what tasks are granted (VX416)."""
     for index, grant in enumerate(judged.resolution.config.allow_write):
-        if not globs.has_wildcard(grant) and not grant.endswith("/") and is_policy(globs.path_of(grant)):
+        if globs.has_wildcard(grant) or grant.endswith("/"):
+            continue
+        path = globs.path_of(grant)
+        if is_policy(path) or (judged.plan is not None and judged.plan.executed.says_grants(path)):
             entry = judged.resolution.origin(f"allowWrite[{index}]")[0]
             what = "lets the task grant itself and every other task of that project anything from its next run on"
             yield "VX416", entry, what, "have the task write elsewhere, and take what it wrote over by hand"

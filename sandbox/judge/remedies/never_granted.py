@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sandbox.base import paths
 from sandbox.base.host_facts import Kind
 from sandbox.judge import path_as_entry
-from sandbox.request.protected_names import folded, is_policy, named_below
+from sandbox.request.protected_names import folded, named_below
 from sandbox.request.walls import DATA
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _systems(path: str, boundary: Boundary) -> bool:
 def _by_name(path: str, kind: Denial, boundary: Boundary) -> NeverGranted | None:
     by_hand = _line(path, kind, boundary)
     parts = _parts(path, boundary)
-    if is_policy(path):
+    if boundary.says_grants(path):
         return NeverGranted("says what tasks may do", f"have the command leave it alone, or {by_hand}")
     if any(part.startswith(_SECRETS) for part in parts):
         remedy = f"pass single variables by exec.env.passThrough, or, for all of them, {by_hand}"

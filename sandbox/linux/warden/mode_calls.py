@@ -94,7 +94,8 @@ class ModeCalls:
         name = self._calls[seen.number]
         if seen.pid == 0:
             raise UnreadableMemory("a notified call could not be attributed")
-        mode = seen.args[CHANGES_MODE[name]]
+        # The kernel passes over every bit beside these (S_IALLUGO).
+        mode = seen.args[CHANGES_MODE[name]] & 0o7777
         with Caller(seen.pid) as caller:
             descriptor = self._file(seen, caller, name)
             try:
