@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox.contract.errors import SandboxError
+from sandbox.contract.errors import ASK, SandboxError
 from sandbox.linux.run import doctor_probes
 from sandbox.linux.run.doctor_probes import Probe
 from sandbox.machine.ask_facts import host_facts
@@ -82,7 +82,8 @@ def _unavailable(found: list[Probe], message: str, hint: str) -> HostReport:
     """The verdict on a machine where no sandboxed `true` ran: the first probe that failed is the cause."""
     causes = [probe for probe in found if not (probe.ok or probe.lesser) and probe.name in _NEEDED]
     cause = causes[0].cause if causes else ""
-    fix = causes[0].fix if causes else hint or _DEBUG
+    # whoever reads this has run the doctor already
+    fix = causes[0].fix if causes else hint if hint not in {"", ASK} else _DEBUG
     message = message[:_REASON_LIMIT]
     reason = message if not cause or cause in message else f"{message}: {cause}"
     every = (*found, Probe(name="sandbox", ok=False, found="a sandboxed true did not run", cause=message, fix=fix))

@@ -190,9 +190,20 @@ def test_a_mistake_anywhere_in_the_file_runs_nothing(workspace_factory: Factory)
     assert not (project / "dist").exists()
 
 
-def test_a_group_has_nothing_to_run(workspace_factory: Factory) -> None:
-    project = workspace_factory({"p/vx.toml": '[tasks.t]\ndependsOn = ["^t"]\n'}) / "p"
-    assert _run(project).returncode == 2
+def test_a_group_runs_what_it_depends_on(workspace_factory: Factory) -> None:
+    text = '[tasks.t]\ndependsOn = ["one", "two"]\n' + "".join(
+        f'[tasks.{name}.exec]\ncommand = "echo {name}; exit {status}"\nsandbox = {{}}\n'
+        for name, status in (("one", 0), ("two", 3))
+    )
+    project = workspace_factory({"p/vx.toml": text}) / "p"
+    done = _run(project)
+    assert (done.returncode, sorted(done.stdout.split()[1::2])) == (1, [b"one", b"two"])
+    data = json.loads(_run(project, "--format", "json").stdout)
+    # the keys of a single task, and those of several
+    assert (data["task"], data["exitCode"], data["started"], data["violations"]) == ("p#t", 1, False, [])
+    assert {one["task"]: one["exitCode"] for one in data["tasks"]} == {"p#one": 0, "p#two": 3, "p#t": 125}
+    (project / "vx.toml").write_text(text.replace("exit 3", "exit 0"), encoding="utf-8")
+    assert _run(project).returncode == 0
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed here")

@@ -14,11 +14,9 @@ from sandbox.contract.errors import SandboxError
 from sandbox.linux.kernel import landlock
 from sandbox.machine import learned_kernel_limits, user_namespace_refusal
 from sandbox.machine.ask_facts import temp_root
-from sandbox.machine.required_programs import check_bwrap, find_bwrap, find_strace
+from sandbox.machine.required_programs import OLDEST_BWRAP, check_bwrap, find_bwrap, find_strace, version
 from sandbox.scratch import task_tmpdir
 
-#: The first bubblewrap with `--disable-userns` (its release notes for 0.8.0).
-OLDEST_BWRAP = (0, 8)
 #: The first strace with `--seccomp-bpf` (its NEWS for 5.3).
 OLDEST_STRACE = (5, 3)
 #: The first kernel with mount_setattr(2).
@@ -58,18 +56,13 @@ def found() -> list[Probe]:
     return [_kernel(), _bwrap(), _settings(), _landlock(), _fuse(), _temporary(), _strace(), _ipv6()]
 
 
-def _version(text: str) -> tuple[int, ...]:
-    found = re.search(r"(\d+)\.(\d+)", text)
-    return tuple(map(int, found.groups())) if found else ()
-
-
 def _kernel() -> Probe:
     found = platform.release()
-    version = _version(found)
-    if version < OLDEST_KERNEL:
+    ours = version(found)
+    if ours < OLDEST_KERNEL:
         cause = "grants are mounted with mount_setattr, which came with Linux 5.12"
         return Probe(name="kernel", ok=False, found=found, cause=cause, fix="use a newer kernel")
-    if version < KILLABLE_KERNEL:
+    if ours < KILLABLE_KERNEL:
         cause = "before Linux 5.19 a signal restarts an observed call, which programs in Go may loop on"
         return Probe(name="kernel", ok=False, found=found, cause=cause, fix="use a newer kernel", lesser=True)
     return Probe(name="kernel", ok=True, found=found)
@@ -83,7 +76,7 @@ def _bwrap() -> Probe:
         return Probe(name=name, ok=False, found="none", cause=error.message, fix=error.hint)
     said = _said(path, "--version")
     found = f"{path}, {said}"
-    if _version(said) < OLDEST_BWRAP:
+    if version(said) < OLDEST_BWRAP:
         cause = "before 0.8 a task could make user namespaces of its own"
         return Probe(name=name, ok=False, found=found, cause=cause, fix="install bubblewrap 0.8 or later")
     try:
@@ -265,7 +258,7 @@ def _strace() -> Probe:
         return Probe(name="strace", ok=False, found="none", cause=f"{error.message}; {spare}", fix=error.hint)
     said = _said(path, "--version")
     found = f"{path}, {said}"
-    if _version(said) < OLDEST_STRACE:
+    if version(said) < OLDEST_STRACE:
         cause = f"before 5.3 strace stops every call of a task and knows no filter; {spare}"
         return Probe(name="strace", ok=False, found=found, cause=cause, fix="install strace 5.3 or later")
     if _text("/proc/sys/kernel/yama/ptrace_scope") == "3":

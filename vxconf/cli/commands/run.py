@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Arguments) -> int:
-    """Runs one task, or several with `run_many`; the status of one task is the command's own, or 124 or 125."""
+    """Runs one task, or several with `run_many`; the status of one task is the command's own, or 124 or 125.
+
+    A group has no command: the tasks it depends on are run.
+    """
     timeout = arguments["timeout"]
     if isinstance(timeout, float) and not (timeout > 0 and math.isfinite(timeout)):
         raise UsageError(f"--timeout {timeout} is not a number of seconds above 0")
@@ -47,7 +50,9 @@ def _run(task: Task, arguments: Arguments, *, timeout: float | None) -> int:
         return _refused(task, refusals, as_json=as_json)
     model = task.model
     if model is None or model.exec is None:
-        raise UsageError(f"{task.id} is a group: it has no command to run")
+        from vxconf.cli.commands import run_many
+
+        return run_many.main(arguments, timeout=timeout, group=True)
     words = arguments["args"]
     args = list(words) if isinstance(words, list) else []
     seconds = timeout if timeout is not None else model.exec.timeout

@@ -33,12 +33,13 @@ if TYPE_CHECKING:
 _MOST_JOBS = 1024
 
 
-def main(arguments: Arguments, *, timeout: float | None) -> int:
+def main(arguments: Arguments, *, timeout: float | None, group: bool = False) -> int:
     """Runs several tasks.
 
     Args:
         arguments: the arguments of `run`.
         timeout: the seconds each command may take, in place of the task's own limit.
+        group: whether they are one group and what it depends on; the JSON then has the keys of a single task as well.
 
     Returns:
         0 when every task passed, 128+n when signal n stopped the run, 125 when nothing was run, else 1.
@@ -51,7 +52,7 @@ def main(arguments: Arguments, *, timeout: float | None) -> int:
     as_json = arguments["format"] == "json"
     refused = {step.task.id: found for step in steps if (found := step.task.diagnostics())}
     if refused:
-        return _refused(steps, refused, as_json=as_json)
+        return _refused(steps, refused, as_json=as_json, group=group)
     jobs = _jobs(arguments["jobs"])
     show = _Show(as_json=as_json, together=jobs > 1 and len(steps) > 1, total=len(steps))
     began = time.monotonic()
@@ -65,7 +66,7 @@ def main(arguments: Arguments, *, timeout: float | None) -> int:
     passed = all(one.passed for one in ended) and not unwritten
     status = 128 + heard.first if heard.first else OK if passed else FOUND
     if as_json:
-        out(json.dumps(_document(ended, status, time.monotonic() - began), indent=2) + "\n")
+        out(json.dumps(_document(ended, status, time.monotonic() - began, group=group), indent=2) + "\n")
     else:
         err(_summary(ended))
     if unwritten:
@@ -119,7 +120,9 @@ def _jobs(value: object) -> int:
     return int(value)
 
 
-def _refused(steps: tuple[Step[Task], ...], refused: dict[str, tuple[Diagnostic, ...]], *, as_json: bool) -> int:
+def _refused(
+    steps: tuple[Step[Task], ...], refused: dict[str, tuple[Diagnostic, ...]], *, as_json: bool, group: bool
+) -> int:
     """Prints the refusals of the tasks; the status is 125, since nothing is run when one is refused."""
     if as_json:
         ended = [
@@ -131,7 +134,7 @@ def _refused(steps: tuple[Step[Task], ...], refused: dict[str, tuple[Diagnostic,
             )
             for step in steps
         ]
-        out(json.dumps(_document(tuple(ended), NOT_RUN, 0.0), indent=2) + "\n")
+        out(json.dumps(_document(tuple(ended), NOT_RUN, 0.0, group=group), indent=2) + "\n")
         return NOT_RUN
     shown: set[Diagnostic] = set()
     for step in steps:
@@ -142,8 +145,9 @@ def _refused(steps: tuple[Step[Task], ...], refused: dict[str, tuple[Diagnostic,
     return NOT_RUN
 
 
-def _document(ended: tuple[EndedTask, ...], status: int, seconds: float) -> dict[str, Any]:
-    return {
+def _document(ended: tuple[EndedTask, ...], status: int, seconds: float, *, group: bool) -> dict[str, Any]:
+    # the group comes last: each task comes after those it depends on
+    return (_entry(ended[-1]) if group else {}) | {
         "tasks": [_entry(one) for one in ended],
         "passed": sum(one.passed for one in ended),
         "failed": sum(not one.passed and not _is_skipped(one) for one in ended),
