@@ -82,7 +82,7 @@ def _unavailable(found: list[Probe], message: str, hint: str) -> HostReport:
     """The verdict on a machine where no sandboxed `true` ran: the first probe that failed is the cause."""
     causes = [probe for probe in found if not (probe.ok or probe.lesser) and probe.name in _NEEDED]
     cause = causes[0].cause if causes else ""
-    # whoever reads this has run the doctor already
+    # The reader has run the doctor already, whose advice is no run of the doctor.
     fix = causes[0].fix if causes else hint if hint not in {"", ASK} else _DEBUG
     message = message[:_REASON_LIMIT]
     reason = message if not cause or cause in message else f"{message}: {cause}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox.base import paths
-from vxconf.diagnostics.diagnostic import Diagnostic, in_order
+from vxconf.diagnostics.diagnostic import Diagnostic, Severity, in_order
 from vxconf.validate.finding import Finding
 from vxconf.validate.validate import validate_workspace
 from vxconf.workspace.find_projects import TooManyDirectories
-from vxconf.workspace.load_file import file_diagnostic, read_document
+from vxconf.workspace.load_file import START, file_diagnostic, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -96,7 +96,18 @@ def workspace_diagnostics(workspace: EnclosingWorkspace) -> tuple[Diagnostic, ..
     except TooManyDirectories as fault:
         message = f"{fault.directory} holds more directories than can be searched for projects"
         return (file_diagnostic("VX310", file, message, "mark a smaller workspace with .vx/workspace.toml"),)
-    return ()
+    return tuple(
+        Diagnostic(
+            code="VX423",
+            severity=Severity.WARNING,
+            file=workspace.name_of(one.path),
+            place=START,
+            path="",
+            message="the file is named almost like a task file, and is not read",
+            help=one.remedy,
+        )
+        for one in workspace.index.misnamed
+    )
 
 
 def _block(task: Task, block: SandboxModel, document: Document, platforms: Iterable[Platform]) -> Iterator[Diagnostic]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sandbox.base.globs import escape, matcher
 from vxconf.workspace.members import MemberGlobs, member_globs
 from vxconf.workspace.root import CONFIG_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from vxconf.workspace.root import Root
 
@@ -25,6 +25,27 @@ BOUND = 200_000
 
 _TOML, _JSON = CONFIG_NAMES
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
+
+
+#: Names that are probably meant to be a task file, and are not read.
+_MISNAMED = frozenset(
+    {
+        *("VX.toml", "Vx.toml", "vx.TOML", "VX.TOML", "VX.json", "Vx.json", "vx.JSON", "VX.JSON"),
+        *("vx.jsonc", "vx.json5", "vx.yaml", "vx.yml", ".vx.toml", ".vx.json", "vx.toml.txt", "vx.tml"),
+    }
+)
+
+
+class Misnamed(NamedTuple):
+    """A file that is probably meant to be a task file.
+
+    Attributes:
+        path: the absolute path.
+        remedy: what to do, as a clause.
+    """
+
+    path: str
+    remedy: str
 
 
 class TooManyDirectories(Exception):
@@ -46,6 +67,8 @@ class ProjectFinder:
         self._root = root
         self._bound = bound
         self._below: dict[str, tuple[str, ...]] = {}
+        #: The files that are probably meant to be task files, in the directories searched so far.
+        self.misnamed: list[Misnamed] = []
 
     @cached_property
     def members(self) -> MemberGlobs:
@@ -120,8 +143,10 @@ class ProjectFinder:
             except OSError:
                 # a directory that cannot be listed holds no project anybody could use
                 continue
+            names = [entry.name for entry in entries]
+            if not _MISNAMED.isdisjoint(names):
+                self.misnamed += misnamed_in(directory, names)
             if directory != start:
-                names = [entry.name for entry in entries]
                 if "pyvenv.cfg" in names:
                     continue
                 if self._is_project(directory, names):
@@ -159,6 +184,29 @@ class ProjectFinder:
         if any("**" in glob or "{" in glob for glob in globs):
             return None
         return frozenset(glob.count("/") + 1 for glob in globs)
+
+
+def misnamed_in(directory: str, names: Iterable[str] | None = None) -> Iterator[Misnamed]:
+    """The files of a directory that are probably meant to be its task file; none beside one.
+
+    Args:
+        directory: the absolute path.
+        names: what the directory holds, if that is known.
+    """
+    listed = sorted(_names(directory) if names is None else names)
+    if _TOML in listed or _JSON in listed:
+        return
+    for name in listed:
+        if name not in _MISNAMED:
+            continue
+        ending = name.lower().removesuffix(".txt").rpartition(".")[2]
+        if ending in {"yaml", "yml"}:
+            remedy = "write it as TOML in vx.toml"
+        elif ending in {"jsonc", "json5"}:
+            remedy = "name it vx.json and leave comments out, or write it as TOML in vx.toml"
+        else:
+            remedy = f"name it vx.{'json' if ending == 'json' else 'toml'}"
+        yield Misnamed(f"{directory.rstrip('/')}/{name}", remedy)
 
 
 def _names(directory: str) -> list[str]:

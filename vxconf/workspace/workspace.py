@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.machine.ask_facts import Snapshot, home_directory, host_facts
 from vxconf.workspace.check_files import check_workspace, workspace_diagnostics
-from vxconf.workspace.find_projects import ProjectFinder
+from vxconf.workspace.find_projects import ProjectFinder, misnamed_in
 from vxconf.workspace.project import Project, Refused, Task
 from vxconf.workspace.references import Unknown, split_reference
 from vxconf.workspace.root import Root, RootFinder
@@ -227,12 +227,19 @@ class Workspace:
             if directory is None:
                 near = _near_names(name, [task.name for task in self.tasks], count=1)
                 known = [task.id for task in self.tasks if task.name in {name, *near}][:3]
-                raise Unknown(f'no task "{name}": {self._here} is in no project', tuple(known))
+                message = f'no task "{name}": {self._here} is in no project'
+                raise Unknown(message + self._misnamed_here(), tuple(known))
             project = self.project_at(directory)
         task = project.possible_task(name)
         if task is not None:
             return task
-        raise Unknown(f'no task "{name}" in {project.title}', self._near(project, name))
+        note = self._misnamed_here() if named is None and project.directory != self._here else ""
+        raise Unknown(f'no task "{name}" in {project.title}{note}', self._near(project, name))
+
+    def _misnamed_here(self) -> str:
+        """The end of a message where the directory of bare names has a file that may be meant as its task file."""
+        found = next(misnamed_in(self._here), None)
+        return f", and {os.path.basename(found.path)} is not read: {found.remedy}" if found is not None else ""
 
     def _near(self, project: Project, name: str) -> tuple[str, ...]:
         near = _near_names(name, [task.name for task in project.tasks])

@@ -243,4 +243,13 @@ WARNINGS = (
         severity=Severity.WARNING,
         stage=Stage.HOST,
     ),
+    Code(
+        code="VX423",
+        slug="misnamed-file",
+        title="a file is named almost like a task file",
+        means="Task files are `vx.toml` and `vx.json`, in small letters. A `VX.toml`, `vx.jsonc` or `vx.yaml` is not "
+        "read, so that its tasks do not exist.",
+        severity=Severity.WARNING,
+        stage=Stage.HOST,
+    ),
 )
