@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -242,3 +244,15 @@ def test_a_file_without_a_name_that_is_linked_where_nothing_is_granted_counts(ea
     result = each_box.run(f"{PYTHON} lib/nameless.py {way}")
     assert result.stdout == b"-1\n", shown(result)
     assert violated(result, each_box.project) == {("write", "lib/new")}, shown(result)
+
+
+@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGHUP])
+def test_what_a_run_left_that_a_signal_ended_is_looked_at(base: Path, number: int) -> None:
+    block = 'exec.sandbox.allow.write = ["out/"]\nexec.command = "touch out/.bashrc; echo ready; sleep 60"\n'
+    root = make_tree(base / "ws", {".vx/workspace.toml": "", "vx.toml": f"[tasks.t]\n{block}", "out": None})
+    command = [sys.executable, "-m", "vxconf", "run", "--observer", "none", "t"]
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"ready\n"
+        running.send_signal(number)
+    assert (running.returncode, os.listdir(root / "out")) == (128 + number, [])

@@ -16,14 +16,15 @@ class SignalForwarder:
         first: the number of the first signal, 0 while none has come.
     """
 
-    _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    # a run that one of these ended by itself would leave what its task made unlooked at
+    _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
     def __init__(self, send: Callable[[int], None], also: Iterable[int] = ()) -> None:
         """Takes the function that sends a signal on.
 
         Args:
             send: sends a signal to the command.
-            also: signals to forward besides SIGINT, SIGTERM and SIGHUP.
+            also: signals to forward besides SIGINT, SIGTERM, SIGHUP and SIGQUIT.
         """
         self._numbers = (*self._NUMBERS, *also)
         self._send = send

@@ -114,7 +114,7 @@ def _sandboxed(
 
     request = task.request()
     # a terminal also sends its size, and a quit that would leave it in raw mode
-    also = (signal.SIGWINCH, signal.SIGQUIT) if request.config.pty else ()
+    also = (signal.SIGWINCH,) if request.config.pty else ()
     with Session() as session, SignalForwarder(session.interrupt, also):
         session.declare((request,))
         # once a reader is gone the command gets SIGPIPE
