@@ -101,6 +101,9 @@ def check_pattern(entry: str, *, allow: bool) -> Pattern:
     Raises:
         PatternRefused: it is none.
     """
+    if entry.startswith("!"):
+        host = entry[1:].strip()
+        raise PatternRefused("no entry takes another back", hint=_taken_back(host) if allow else f'write "{host}"')
     rest, port = _split_port(entry)
     if rest == "*":
         if allow:
@@ -177,6 +180,10 @@ def canonical_name(name: str) -> str:
     if len(lower) > _MAX_NAME or not all(map(_is_label, labels)):
         raise PatternRefused("a host is made of letters, digits, - and _ between single dots")
     return lower
+
+
+def _taken_back(host: str) -> str:
+    return f'no entry takes another back: list it under deny.network, "{host}"'
 
 
 def _with_port(label: str) -> str:

@@ -84,8 +84,8 @@ def _unknown(task: Task) -> Iterator[tuple[str, Diagnostic]]:
 def _references(name: str, data: Any) -> Iterator[tuple[FieldPath, str]]:
     """The references of a task to other projects, from a file that may have mistakes."""
     for keys in _LISTS:
-        value = data["tasks"].get(name)
-        for key in keys:
+        value = data
+        for key in ("tasks", name, *keys):
             value = value.get(key) if isinstance(value, dict) else None
         if isinstance(value, list):
             for index, entry in enumerate(value):

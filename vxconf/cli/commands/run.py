@@ -16,6 +16,7 @@ from vxconf.cli.console import NOT_RUN, UsageError, err, is_coloured, out, raw
 from vxconf.cli.find_task import find_task, task_diagnostics_text
 from vxconf.cli.forward_signals import SignalForwarder
 from vxconf.run.report import block_refusal, engine_refusal, report_text, result_as_dict
+from vxconf.run.unmade_outputs import unmade_outputs_text
 from vxconf.workspace.project import Refused
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ def _run(task: Task, arguments: Arguments, *, timeout: float | None) -> int:
         out(json.dumps(result_as_dict(result, task=task.id), indent=2) + "\n")
     else:
         after.err(report_text(result, task))
+        if result.exit_code == 0:
+            after.err(unmade_outputs_text(task))
     return result.exit_code
 
 

@@ -21,6 +21,7 @@ from vxconf.nearest_names import near_names
 from vxconf.run.report import block_refusal, report_text, result_as_dict
 from vxconf.run.schedule import Cycle, Step, schedule
 from vxconf.run.task_runner import EndedTask, TaskRunner
+from vxconf.run.unmade_outputs import unmade_outputs_text
 from vxconf.workspace.find_projects import TooManyDirectories
 from vxconf.workspace.project import Task
 from vxconf.workspace.references import Unknown
@@ -146,8 +147,9 @@ def _refused(
 
 
 def _document(ended: tuple[EndedTask, ...], status: int, seconds: float, *, group: bool) -> dict[str, Any]:
-    # the group comes last: each task comes after those it depends on
-    return (_entry(ended[-1]) if group else {}) | {
+    # The group comes last, after the tasks it depends on; it is refused for the reasons of each.
+    own = _entry(ended[-1]) | {"refusals": [r for one in ended for r in _entry(one)["refusals"]]} if group else {}
+    return own | {
         "tasks": [_entry(one) for one in ended],
         "passed": sum(one.passed for one in ended),
         "failed": sum(not one.passed and not _is_skipped(one) for one in ended),
@@ -267,7 +269,9 @@ def _told(ended: EndedTask) -> str:
     if ended.result is None:
         return printable(f"{task.id} was not run: {ended.skipped}") + "\n" if ended.skipped else ""
     text = report_text(ended.result, task)
-    if not ended.passed:
+    if ended.passed:
+        text += unmade_outputs_text(task)
+    else:
         text += printable(f"{task.id} {_why(ended, ended.result)}") + "\n"
     return text
 

@@ -107,7 +107,12 @@ def test_the_remedy_of_a_refused_entry_is_accepted(entry: str, spellings: list[s
 
 def test_a_name_of_one_label_takes_a_port_where_it_is_allowed() -> None:
     assert check_pattern("Redis", allow=False) == Pattern("redis")
-    for entry, remedy in (("redis", '"redis:6379"'), ("intranet", "its address"), ("8080", '"localhost:8080"')):
+    for entry, remedy in (
+        ("!x.test", 'under deny.network, "x.test"'),
+        ("redis", '"redis:6379"'),
+        ("intranet", "its address"),
+        ("8080", '"localhost:8080"'),
+    ):
         with pytest.raises(PatternRefused) as refused:
             check_pattern(entry, allow=True)
         assert remedy in refused.value.hint

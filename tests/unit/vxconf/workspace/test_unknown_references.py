@@ -86,6 +86,17 @@ def test_the_library_and_explain_refuse_it_as_well(workspace_factory: Factory) -
     assert (done.returncode, [one["code"] for one in json.loads(done.stdout)["refusals"]]) == (1, ["VX312"])
 
 
+@pytest.mark.parametrize(
+    "text", ["tasks = 7\n", 'task.t.dependsOn = ["^x"]\n', "[tasks]\nt = 1\n", "[tasks.t]\ncache = []\n"]
+)
+def test_a_file_of_another_shape_has_no_references(workspace_factory: Factory, text: str) -> None:
+    root = workspace_factory({"p/vx.toml": text})
+    for words in (("check",), ("run", "t"), ("run", "--all"), ("explain", "t"), ("resolve", "t")):
+        done = _vx(*words, cwd=root / "p")
+        assert done.returncode in {1, 125}, done
+        assert "unexpected" not in done.stderr
+
+
 def test_a_check_of_a_changed_file_tells_what_it_breaks_in_others(workspace_factory: Factory) -> None:
     tree: Tree = {
         "app/vx.toml": _task('dependsOn = ["lib#build", "@x/lib#build"]'),
