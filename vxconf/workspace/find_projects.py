@@ -212,5 +212,5 @@ def misnamed_in(directory: str, names: Iterable[str] | None = None) -> Iterator[
 def _names(directory: str) -> list[str]:
     try:
         return os.listdir(directory)
-    except OSError:
+    except (OSError, ValueError):  # a path with NUL in it, which the rules on texts refuse, is no path
         return []

@@ -105,3 +105,9 @@ def test_a_grant_that_the_key_does_not_hold_is_told(
 def test_a_task_with_mistakes_gets_no_warning_that_they_may_cause(workspace_factory: Factory) -> None:
     text = _TASK + 'exec.sandbox.allow.write = "dist/"\ncache.outputs.files = ["dist/**"]\n'
     assert _told(workspace_factory({"p/vx.toml": text})) == []
+
+
+def test_a_path_with_nul_in_it_is_refused_as_such(workspace_factory: Factory) -> None:
+    text = _TASK + 'exec.sandbox.allow.read = ["a\\u0000"]\ncache.inputs.files = ["gone\\u0000/x", "src/**"]\n'
+    root = workspace_factory({"p/vx.toml": text, "p/src/x": ""})
+    assert {one.code for one in vxconf.load(str(root)).diagnostics if one.is_error} == {"VX205"}
