@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from sandbox.base import known_sockets, paths
-from sandbox.base.host_patterns import PatternRefused, check_pattern, is_address
+from sandbox.base.host_patterns import PatternRefused, check_pattern, is_address, is_single_label
 from sandbox.contract.results import Fix, Hint, Violation, WithheldGrant
 from sandbox.judge import path_as_entry
 from sandbox.judge.boundary import never_counts
@@ -132,6 +132,12 @@ class NetworkDenials:
             " in one plain TLS message, or an entry for its address in place of its name, is let through"
             for target, reason in self._hosts
             if reason.startswith(UNTOLD)
+        )
+        notes += (
+            f"{path_as_entry.shown(target)} has no dot, as services of a compose file have none: list it with its port,"
+            f' such as allow.network = ["{target}:5432"]'
+            for target, reason in self._hosts
+            if reason.startswith(NOT_ALLOWED) and is_single_label(target)
         )
         notes += map(self._about, self._sockets)
         notes += (

@@ -134,6 +134,13 @@ def test_what_no_list_can_hold_is_not_suggested(target: str) -> None:
     assert asked.completed(None) is None
 
 
+@pytest.mark.parametrize(("target", "is_told"), [("redis", True), ("redis:6379", False), ("a.test", False)])
+def test_a_name_without_a_dot_that_was_looked_up_is_told_the_port(target: str, *, is_told: bool) -> None:
+    asked = judge()
+    assert asked.take(dial(target)) is not None
+    assert any('allow.network = ["redis:5432"]' in hint.line for hint in asked.hints()) is is_told
+
+
 @pytest.mark.parametrize(
     "target",
     [
