@@ -28,7 +28,10 @@ ONE_USER = frozenset(
         *(f"kernel/test_{name}.py" for name in ("layouts", "names_tools", "programs", "whole_tools", "workspaces")),
         *(f"kernel/test_{name}.py" for name in ("executor", "executors_guide", "servers", "sessions", "wrapping")),
         *(f"kernel/test_{name}.py" for name in ("benches", "dependencies", "environment", "hints", "readme")),
-        *(f"kernel/test_{name}.py" for name in ("git", "observers_agree", "paths_and_globs", "tracing")),
+        *(
+            f"kernel/test_{name}.py"
+            for name in ("git", "network_services", "observers_agree", "paths_and_globs", "streams", "tracing")
+        ),
         *(f"kernel/test_{name}.py" for name in ("names_random", "terminals", "terminals_outside")),
         *(f"redteam/test_network_{name}.py" for name in ("names", "proxy", "requests")),
         "property/test_fix_laws.py",
