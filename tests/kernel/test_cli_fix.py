@@ -232,3 +232,36 @@ def test_a_line_that_a_link_leads_to_a_policy_is_refused(workspace_factory: Fact
     assert done.returncode == 125
     assert "leads through a link into" in done.stderr
     assert (project / "vx.toml").read_text() == text
+
+
+_TWO = """[tasks.a.exec]
+command = "cat notes.md"
+sandbox = {}
+[tasks.b.exec]
+command = "cat src/x && echo x > log.txt"
+sandbox.allow.read = []
+[tasks.c.exec]
+command = "true"
+sandbox = {}
+"""
+
+
+def test_several_tasks_are_fixed_at_once_in_one_file_and_in_others(workspace_factory: Factory) -> None:
+    root = workspace_factory(
+        {"p/vx.toml": _TWO, "p/src/x": "x\n", "p/notes.md": "n\n", "q/vx.toml": _TWO, "q/src/x": "", "q/notes.md": ""}
+    )
+    data = json.loads(_run(root / "p", "run", "a", "b", "c", "q#b", "--fix", "--format", "json").stdout)
+    changed = {one["task"]: [change["entry"] for change in one["changes"]] for one in data["tasks"]}
+    assert changed == {"p#a": ["notes.md"], "p#b": ["src/x"], "p#c": [], "q#b": ["src/x"]}
+    assert [one["unfixed"] for one in data["tasks"]] == [None] * 4
+    told = _run(root / "p", "run", "a", "b", "c", "q#b", "--fix")
+    assert told.stderr.count('vx.toml:7: added "log.txt" to tasks.b.exec.sandbox.allow.write') == 2, told.stderr
+    assert _run(root / "p", "check").returncode == 0
+    assert _run(root / "p", "run", "a", "b", "c", "q#b").returncode == 0
+
+
+def test_several_tasks_with_nothing_to_write_say_so(workspace_factory: Factory) -> None:
+    project = _project(workspace_factory, _TWO.replace("cat notes.md", "exit 3"))
+    done = _run(project, "run", "a", "c", "--fix")
+    assert done.returncode == 1
+    assert "nothing was denied: exit 3 is the command's own" in done.stderr

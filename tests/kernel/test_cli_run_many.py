@@ -125,7 +125,6 @@ def test_all_takes_every_project_and_bare_names_choose_tasks(root: Path) -> None
     [
         (["nothing", "build"], "no task"),
         (["--all", "apps/shop#build"], "--all takes bare task names"),
-        (["build", "plain", "--fix"], "--fix takes one task"),
         (["build", "plain", "--", "x"], "arguments after -- take one task"),
         (["build", "plain", "-j", "0"], "-j 0 is not a number of tasks"),
         (["build", "-j", "1.5"], "-j 1.5 is not a number of tasks"),

@@ -28,6 +28,7 @@ __all__ = ["Change", "Unfixed", "hosts_apart", "write_fix"]
 
 #: The mark that stands for a secret taken out of an entry; no path and no pattern holds it.
 _MASKED = "***"
+_BOM = b"\xef\xbb\xbf"
 _BY_HAND = "add the lines of the report by hand"
 
 
@@ -51,12 +52,13 @@ def hosts_apart(fix: Fix) -> tuple[Fix, tuple[str, ...]]:
     return rest, fix.allow.network
 
 
-def write_fix(task: Task, fix: Fix) -> tuple[Change, ...]:
+def write_fix(task: Task, fix: Fix, *, written: dict[str, bytes] | None = None) -> tuple[Change, ...]:
     """Write a fix into the file of a task.
 
     Args:
         task: the task, loaded before its run.
         fix: the entries to write.
+        written: what files hold since the fixes of other tasks of this run were written; this one is noted there.
 
     Returns:
         The added entries, in the order of the lists.
@@ -74,7 +76,8 @@ def write_fix(task: Task, fix: Fix) -> tuple[Change, ...]:
     if not target.startswith(root.rstrip("/") + "/"):
         raise Unfixed(f"{loaded.file} is a link out of the workspace, to {target}")
     old = _read(target, loaded.file)
-    if old.removeprefix(b"\xef\xbb\xbf") != loaded.text.encode():
+    known = {} if written is None else written
+    if old != known.get(target, old) or (target not in known and old.removeprefix(_BOM) != loaded.text.encode()):
         raise Unfixed(f"{loaded.file} was changed while the task ran", "run the task again")
     try:
         new, changes = with_entries(old, file=loaded.file, additions=wanted)
@@ -84,6 +87,7 @@ def write_fix(task: Task, fix: Fix) -> tuple[Change, ...]:
         raise Unfixed(f"{loaded.file} has every entry already", "see what the report says of each violation")
     _judge(task, new)
     _replace(target, old, new, loaded.file)
+    known[target] = new
     return changes
 
 

@@ -101,6 +101,12 @@ def report_text(result: RunResult, task: Task, *, suggest: bool = True) -> str:
     return "".join(f"{printable(line)}\n" for line in _lines(result, task, suggest=suggest))
 
 
+def suggestions_text(result: RunResult, task: Task) -> str:
+    """The lines that would let a task pass, as its report has them."""
+    lines = _suggestions(result.fix, task) if result.fix is not None else ()
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
 def changes_text(changes: Iterable[Change]) -> str:
     """The lines on the entries that were added to a task's file."""
     lines = (f"{c.file}:{c.line}: added {quoted(c.entry)} to {c.path}{_whole(c.path, (c.entry,))}" for c in changes)

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import termios
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vxconf.cli.console import out
 from vxconf.diagnostics.diagnostic import quoted
@@ -27,6 +27,29 @@ if TYPE_CHECKING:
 _YES = frozenset({"y", "yes"})
 
 
+class Fixed(NamedTuple):
+    """The outcome of the fix of one run.
+
+    Attributes:
+        changes: the entries that were written.
+        problem: the reason why none was; `None` where some were, and where there was nothing to fix.
+        hosts: entries of `allow.network` that nobody said yes to.
+    """
+
+    changes: tuple[Change, ...] = ()
+    problem: Unfixed | None = None
+    hosts: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The keys that `--fix` adds to the JSON of a run."""
+        problem = self.problem
+        return {
+            "changes": [change._asdict() for change in self.changes],
+            "unfixed": {"message": problem.message, "help": problem.help} if problem is not None else None,
+            "unwrittenNetwork": list(self.hosts),
+        }
+
+
 def fix_and_report(task: Task, result: RunResult, after: AfterOutput, *, as_json: bool, network: bool) -> None:
     """Write the fix of a failed run, and print the report with the changes, or with the reason why there are none.
 
@@ -37,34 +60,59 @@ def fix_and_report(task: Task, result: RunResult, after: AfterOutput, *, as_json
         as_json: whether to print JSON; nobody is asked anything then.
         network: whether hosts and loopback ports are written without a question.
     """
-    changes: tuple[Change, ...] = ()
-    problem: Unfixed | None = None
-    wanted = result.fix if result.exit_code and result.started else None
-    fix, hosts = hosts_apart(wanted) if wanted is not None else (None, ())
-    if hosts and (network or (not as_json and _said_yes(hosts, after))):
-        fix, hosts = wanted, ()
-    if result.exit_code and result.started:
-        try:
-            changes = _written(task, result, fix, hosts)
-        except Unfixed as fault:
-            problem = fault
+    fixed = write(task, result, after, ask=not as_json, network=network)
     if as_json:
-        data: dict[str, Any] = result_as_dict(result, task=task.id)
-        data["changes"] = [change._asdict() for change in changes]
-        data["unfixed"] = {"message": problem.message, "help": problem.help} if problem is not None else None
-        data["unwrittenNetwork"] = list(hosts)
-        out(json.dumps(data, indent=2) + "\n")
+        out(json.dumps(result_as_dict(result, task=task.id) | fixed.as_dict(), indent=2) + "\n")
         return
-    after.err(report_text(result, task, suggest=not changes))
-    after.err(changes_text(changes))
-    if problem is not None:
-        after.err(f"nothing was written: {problem.message}\n  help: {problem.help}\n")
-    if hosts:
-        after.err(printable(f"not written: {_listed(hosts)} of allow.network, which open this task to others") + "\n")
-        after.err("  help: say yes on a terminal, run it with --fix-network, or add them by hand\n")
+    after.err(report_text(result, task, suggest=not fixed.changes))
+    after.err(told(fixed))
 
 
-def _written(task: Task, result: RunResult, fix: Fix | None, hosts: tuple[str, ...]) -> tuple[Change, ...]:
+def write(
+    task: Task,
+    result: RunResult,
+    after: AfterOutput,
+    *,
+    ask: bool,
+    network: bool,
+    written: dict[str, bytes] | None = None,
+) -> Fixed:
+    """Write the fix of a failed run.
+
+    Args:
+        task: the task that was run.
+        result: the result of the run.
+        after: standard error, as the task left it.
+        ask: whether somebody at the terminal is asked about hosts and loopback ports.
+        network: whether they are written without a question.
+        written: what files hold since the fixes of other tasks of this run were written.
+    """
+    if not (result.exit_code and result.started):
+        return Fixed()
+    fix, hosts = hosts_apart(result.fix) if result.fix is not None else (None, ())
+    if hosts and (network or (ask and _said_yes(hosts, after))):
+        fix, hosts = result.fix, ()
+    try:
+        return Fixed(_written(task, result, fix, hosts, written), hosts=hosts)
+    except Unfixed as fault:
+        return Fixed(problem=fault, hosts=hosts)
+
+
+def told(fixed: Fixed) -> str:
+    """The lines on what was written, on what was not, and why."""
+    lines = changes_text(fixed.changes)
+    if fixed.problem is not None:
+        lines += f"nothing was written: {printable(fixed.problem.message)}\n  help: {printable(fixed.problem.help)}\n"
+    if fixed.hosts:
+        hosts = printable(_listed(fixed.hosts))
+        lines += f"not written: {hosts} of allow.network, which open this task to others\n"
+        lines += "  help: say yes on a terminal, run it with --fix-network, or add them by hand\n"
+    return lines
+
+
+def _written(
+    task: Task, result: RunResult, fix: Fix | None, hosts: tuple[str, ...], written: dict[str, bytes] | None
+) -> tuple[Change, ...]:
     """Write a fix without the hosts that were not said yes to.
 
     Raises:
@@ -74,7 +122,7 @@ def _written(task: Task, result: RunResult, fix: Fix | None, hosts: tuple[str, .
         raise _without(result)
     if hosts and not any((fix.allow.read, fix.allow.write, fix.ignore.read, fix.ignore.write)):
         raise Unfixed("all that is suggested are hosts", "run it with --fix-network, or add them by hand")
-    return write_fix(task, fix)
+    return write_fix(task, fix, written=written)
 
 
 def _said_yes(hosts: tuple[str, ...], after: AfterOutput) -> bool:

@@ -13,12 +13,13 @@ from sandbox.contract.results import RunResult
 from sandbox.session.session import Session
 from vxconf.cli.after_output import AfterOutput
 from vxconf.cli.command_output import CommandOutput, lost
+from vxconf.cli.commands.run_fix import Fixed, told, write
 from vxconf.cli.console import FOUND, NOT_RUN, OK, UsageError, err, is_coloured, out, raw
 from vxconf.cli.find_task import task_diagnostics_text, task_in, workspace_here
 from vxconf.cli.forward_signals import SignalForwarder
 from vxconf.diagnostics.printable import printable
 from vxconf.nearest_names import near_names
-from vxconf.run.report import block_refusal, report_text, result_as_dict
+from vxconf.run.report import block_refusal, report_text, result_as_dict, suggestions_text
 from vxconf.run.schedule import Cycle, Step, schedule
 from vxconf.run.task_runner import EndedTask, TaskRunner
 from vxconf.run.unmade_outputs import unmade_outputs_text
@@ -45,8 +46,6 @@ def main(arguments: Arguments, *, timeout: float | None, group: bool = False) ->
     Returns:
         0 when every task passed, 128+n when signal n stopped the run, 125 when nothing was run, else 1.
     """
-    if arguments["fix"] or arguments["fix_network"]:
-        raise UsageError("--fix takes one task: its own grants are what is written")
     if arguments["args"]:
         raise UsageError("arguments after -- take one task: name the task they are for alone")
     steps = _steps(arguments)
@@ -55,7 +54,8 @@ def main(arguments: Arguments, *, timeout: float | None, group: bool = False) ->
     if refused:
         return _refused(steps, refused, as_json=as_json, group=group)
     jobs = _jobs(arguments["jobs"])
-    show = _Show(as_json=as_json, together=jobs > 1 and len(steps) > 1, total=len(steps))
+    fixing = bool(arguments["fix"] or arguments["fix_network"])
+    show = _Show(as_json=as_json, together=jobs > 1 and len(steps) > 1, total=len(steps), suggest=not fixing)
     began = time.monotonic()
     with Session() as session:
         session.declare(step.task.resolve() for step in steps if step.task.sandboxed)
@@ -66,8 +66,9 @@ def main(arguments: Arguments, *, timeout: float | None, group: bool = False) ->
     unwritten = show.lost()
     passed = all(one.passed for one in ended) and not unwritten
     status = 128 + heard.first if heard.first else OK if passed else FOUND
+    fixes = _fixes(ended, as_json=as_json, network=bool(arguments["fix_network"])) if fixing else {}
     if as_json:
-        out(json.dumps(_document(ended, status, time.monotonic() - began, group=group), indent=2) + "\n")
+        out(json.dumps(_document(ended, status, time.monotonic() - began, fixes, group=group), indent=2) + "\n")
     else:
         err(_summary(ended))
     if unwritten:
@@ -146,11 +147,35 @@ def _refused(
     return NOT_RUN
 
 
-def _document(ended: tuple[EndedTask, ...], status: int, seconds: float, *, group: bool) -> dict[str, Any]:
+def _fixes(ended: tuple[EndedTask, ...], *, as_json: bool, network: bool) -> dict[str, Fixed]:
+    """Write the fixes of the tasks that failed, once all have ended, and tell of them unless JSON is printed."""
+    after, written, fixes = AfterOutput(), dict[str, bytes](), {}
+    for one in ended:
+        if one.result is None:
+            continue
+        fixed = write(one.task, one.result, after, ask=not as_json, network=network, written=written)
+        fixes[one.task.id] = fixed
+        if as_json or not (one.result.exit_code and one.result.started):
+            continue
+        if not fixed.changes:
+            after.err(printable(f"{one.task.id}: no entry was added") + "\n" + suggestions_text(one.result, one.task))
+        after.err(told(fixed))
+    return fixes
+
+
+def _document(
+    ended: tuple[EndedTask, ...],
+    status: int,
+    seconds: float,
+    fixes: dict[str, Fixed] | None = None,
+    *,
+    group: bool,
+) -> dict[str, Any]:
+    added = {name: fixed.as_dict() for name, fixed in (fixes or {}).items()}
     # The group comes last, after the tasks it depends on; it is refused for the reasons of each.
     own = _entry(ended[-1]) | {"refusals": [r for one in ended for r in _entry(one)["refusals"]]} if group else {}
     return own | {
-        "tasks": [_entry(one) for one in ended],
+        "tasks": [_entry(one) | added.get(one.task.id, {}) for one in ended],
         "passed": sum(one.passed for one in ended),
         "failed": sum(not one.passed and not _is_skipped(one) for one in ended),
         "skipped": sum(_is_skipped(one) for one in ended),
@@ -187,10 +212,11 @@ def _summary(ended: tuple[EndedTask, ...]) -> str:
 class _Show:
     """The output while tasks run: with several at once every line has its task's name in front."""
 
-    def __init__(self, *, as_json: bool, together: bool, total: int) -> None:
+    def __init__(self, *, as_json: bool, together: bool, total: int, suggest: bool = True) -> None:
         self._as_json = as_json
         self._together = together
         self._total = total
+        self._suggest = suggest
         self._lock = threading.Lock()
         self._outputs = {stream: CommandOutput(stream, lambda: None) for stream in (1, 2)}
         self._partial: dict[tuple[str, int], bytes] = {}
@@ -232,7 +258,7 @@ class _Show:
             if task.id in self._running:
                 self._running.remove(task.id)
             if not self._as_json:
-                self._say(_told(ended))
+                self._say(_told(ended, suggest=self._suggest))
             self._draw()
 
     def _say(self, text: str) -> None:
@@ -259,7 +285,7 @@ class _Show:
             self._status.draw(f"[{self._done}/{self._total}] {', '.join(self._running)}")
 
 
-def _told(ended: EndedTask) -> str:
+def _told(ended: EndedTask, *, suggest: bool) -> str:
     task = ended.task
     if ended.refusals:
         return (
@@ -268,7 +294,7 @@ def _told(ended: EndedTask) -> str:
         )
     if ended.result is None:
         return printable(f"{task.id} was not run: {ended.skipped}") + "\n" if ended.skipped else ""
-    text = report_text(ended.result, task)
+    text = report_text(ended.result, task, suggest=suggest)
     if ended.passed:
         text += unmade_outputs_text(task)
     else:
