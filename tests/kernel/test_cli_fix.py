@@ -203,7 +203,7 @@ def test_without_the_flag_nothing_is_written(workspace_factory: Factory) -> None
     project = _project(workspace_factory, _BLOCKS["headers"])
     done = _run(project, "run", "t")
     assert done.returncode == 1
-    assert 'add "notes.md" to tasks.t.exec.sandbox.allow.read' in done.stderr
+    assert '    read = ["notes.md"]' in done.stderr
     assert (project / "vx.toml").read_text() == _BLOCKS["headers"]
 
 

@@ -158,8 +158,9 @@ def test_a_swallowed_denial_fails_the_task_and_names_the_line_to_add(workspace_f
     assert (done.returncode, done.stdout) == (1, b"x\n")
     report = done.stderr.decode()
     assert "1 violation" in report
-    assert str(project / "notes.md") in report
-    assert 'vx.toml:4: add "notes.md" to tasks.t.exec.sandbox.allow.read' in report
+    assert "may not read notes.md" in report
+    assert 'add to vx.toml:4, in [tasks.t.exec.sandbox.allow]\n    read = ["notes.md"]\n' in report
+    assert str(project / "notes.md") in _run(project, "--verbose").stderr.decode()
     data = _data(_run(project, "--format", "json"))
     (violation,) = data["violations"]
     assert set(violation) == {"kind", "operation", "target", "path", "errno", "line", "class"}

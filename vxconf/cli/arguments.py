@@ -134,6 +134,7 @@ COMMANDS: tuple[Command, ...] = (
                 own_key="jobs",
             ),
             Option("--fix", "Write the suggested grants into the file; hosts and ports only after a yes."),
+            Option("--verbose", "Print every violation by itself, with its system call and error."),
             Option("--fix-network", "As --fix, and hosts and loopback ports without asking."),
             Option("--timeout", "Seconds the command may take.", "S", number=True),
             Option(

@@ -9,6 +9,7 @@ from vxconf.diagnostics.diagnostic import dotted, quoted
 from vxconf.diagnostics.printable import printable
 from vxconf.document.spans import locate
 from vxconf.edit.add_entries import additions
+from vxconf.run.denials_text import denial_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -90,15 +91,16 @@ def engine_refusal(refusal: RunRefusal) -> dict[str, Any]:
     }
 
 
-def report_text(result: RunResult, task: Task, *, suggest: bool = True) -> str:
+def report_text(result: RunResult, task: Task, *, suggest: bool = True, verbose: bool = False) -> str:
     """The report that is printed after the command's own output; empty for a plain pass.
 
     Args:
         result: the result of the run.
         task: the task that was run.
         suggest: whether to print the lines that would let the task pass.
+        verbose: whether to print every violation with its system call and error, and fold none.
     """
-    return "".join(f"{printable(line)}\n" for line in _lines(result, task, suggest=suggest))
+    return "".join(f"{printable(line)}\n" for line in _lines(result, task, suggest=suggest, verbose=verbose))
 
 
 def suggestions_text(result: RunResult, task: Task) -> str:
@@ -113,49 +115,70 @@ def changes_text(changes: Iterable[Change]) -> str:
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
-def _lines(result: RunResult, task: Task, *, suggest: bool) -> Iterator[str]:
+def _lines(result: RunResult, task: Task, *, suggest: bool, verbose: bool) -> Iterator[str]:
     for refusal in result.refusals:
         yield f"error: {refusal.message}"
         if refusal.hint:
             yield f"  help: {refusal.hint}"
     if not result.started:
         yield f"{task.id} was not run"
-    yield from _violations(result, task)
+    suggested = list(_suggestions(result.fix, task)) if result.fix is not None and suggest else []
+    yield from _headline(result, task)
+    yield from (f"  {line}" for line in suggested)
+    yield from _violations(result, task, verbose=verbose)
     yield from (f"hint: {hint.line}" for hint in result.hints)
     if result.fix is not None:
-        if suggest:
-            yield from _suggestions(result.fix, task)
         yield from (f"never suggested: {one.target} {one.reason}: {one.remedy}" for one in result.fix.by_hand)
     if result.timed_out:
         yield f"{task.id} was ended: it ran out of time"
     if result.started and result.sandboxed and result.trace != "complete":
         yield f"not everything it did was seen: {result.trace_reason}"
+    if suggested and result.fix is not None:
+        yield f"to write these lines: vxconf run {task.id} --fix{'-network' if result.fix.allow.network else ''}"
 
 
-def _violations(result: RunResult, task: Task) -> Iterator[str]:
-    count = len(result.violations)
-    if count:
-        failed = ", so the task fails" if result.command_exit_code == 0 else ""
-        yield f"{task.id}: {count} violation{'' if count == 1 else 's'}{failed}"
-    yield from (f"  {violation.line} [{violation.class_}]" for violation in result.violations)
+def _headline(result: RunResult, task: Task) -> Iterator[str]:
+    """The first line: what failed, and why."""
+    count, code = len(result.violations), result.command_exit_code
+    what = f"{count} violation{'' if count == 1 else 's'}"
+    if count and code == 0:
+        yield f"{task.id}: {what}, so the task fails"
+    elif count:
+        ended = f", and the command failed: exit {code}" if code is not None else ""
+        yield f"{task.id}: {what}{ended}"
+    elif code and result.hints and not result.timed_out:
+        yield f"{task.id}: the command failed: exit {code}, with no violation"
+
+
+def _violations(result: RunResult, task: Task, *, verbose: bool) -> Iterator[str]:
+    if verbose:
+        yield from (f"  {violation.line} [{violation.class_}]" for violation in result.violations)
+    else:
+        yield from (f"  {line}" for line in denial_lines(result.violations, task.project.directory))
 
 
 def _suggestions(fix: Fix, task: Task) -> Iterator[str]:
+    """The lines to add, as they would stand in the file, below the tables they belong to."""
     loaded = task.project.loaded
     if loaded is None or loaded.document is None or task.model is None:
         return
+    table = ""
     for path, entries in additions(task.model, fix).items():
         line = locate(loaded.document, path).line
-        added = ", ".join(map(quoted, entries))
-        yield f"{loaded.file}:{line}: add {added} to {dotted(path)}{_whole(dotted(path), entries)}"
+        key, value = path[-1], ", ".join(map(quoted, entries))
+        if table != dotted(path[:-1]):
+            table = dotted(path[:-1])
+            yield f"add to {loaded.file}:{line}, in [{table}]"
+        said = f"{quoted(key)}: [{value}]" if loaded.document.format == "json" else f"{key} = [{value}]"
+        yield f"  {said}{_whole(dotted(path), entries, before='  # ')}"
 
 
-def _whole(path: str, entries: Iterable[str]) -> str:
+def _whole(path: str, entries: Iterable[str], *, before: str = ", where ") -> str:
     """The end of a line on grants that open more than the task asked for: the directories among them."""
     wide = [quoted(entry) for entry in entries if entry.endswith("/")]
     if not wide or path.split(".")[-2] != "allow":
         return ""
-    return f", where {' and '.join(wide)} open{'s' if len(wide) == 1 else ''} everything below"
+    return f"{before}{' and '.join(wide)} open{'s' if len(wide) == 1 else ''} everything below"
 
 
 def _fix(fix: Fix) -> dict[str, Any]:

@@ -79,11 +79,18 @@ def _run(task: Task, arguments: Arguments, *, timeout: float | None) -> int:
     if arguments["fix"] or arguments["fix_network"]:
         from vxconf.cli.commands import run_fix
 
-        run_fix.fix_and_report(task, result, after, as_json=as_json, network=bool(arguments["fix_network"]))
+        run_fix.fix_and_report(
+            task,
+            result,
+            after,
+            as_json=as_json,
+            network=bool(arguments["fix_network"]),
+            verbose=bool(arguments["verbose"]),
+        )
     elif as_json:
         out(json.dumps(result_as_dict(result, task=task.id), indent=2) + "\n")
     else:
-        after.err(report_text(result, task))
+        after.err(report_text(result, task, verbose=bool(arguments["verbose"])))
         if result.exit_code == 0:
             after.err(unmade_outputs_text(task))
     return result.exit_code

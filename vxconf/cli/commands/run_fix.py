@@ -50,7 +50,9 @@ class Fixed(NamedTuple):
         }
 
 
-def fix_and_report(task: Task, result: RunResult, after: AfterOutput, *, as_json: bool, network: bool) -> None:
+def fix_and_report(
+    task: Task, result: RunResult, after: AfterOutput, *, as_json: bool, network: bool, verbose: bool
+) -> None:
     """Write the fix of a failed run, and print the report with the changes, or with the reason why there are none.
 
     Args:
@@ -59,12 +61,13 @@ def fix_and_report(task: Task, result: RunResult, after: AfterOutput, *, as_json
         after: standard error, as the task left it.
         as_json: whether to print JSON; nobody is asked anything then.
         network: whether hosts and loopback ports are written without a question.
+        verbose: whether the report has every violation by itself.
     """
     fixed = write(task, result, after, ask=not as_json, network=network)
     if as_json:
         out(json.dumps(result_as_dict(result, task=task.id) | fixed.as_dict(), indent=2) + "\n")
         return
-    after.err(report_text(result, task, suggest=not fixed.changes))
+    after.err(report_text(result, task, suggest=not fixed.changes, verbose=verbose))
     after.err(told(fixed))
 
 

@@ -55,7 +55,13 @@ def main(arguments: Arguments, *, timeout: float | None, group: bool = False) ->
         return _refused(steps, refused, as_json=as_json, group=group)
     jobs = _jobs(arguments["jobs"])
     fixing = bool(arguments["fix"] or arguments["fix_network"])
-    show = _Show(as_json=as_json, together=jobs > 1 and len(steps) > 1, total=len(steps), suggest=not fixing)
+    show = _Show(
+        as_json=as_json,
+        together=jobs > 1 and len(steps) > 1,
+        total=len(steps),
+        suggest=not fixing,
+        verbose=bool(arguments["verbose"]),
+    )
     began = time.monotonic()
     with Session() as session:
         session.declare(step.task.resolve() for step in steps if step.task.sandboxed)
@@ -212,11 +218,14 @@ def _summary(ended: tuple[EndedTask, ...]) -> str:
 class _Show:
     """The output while tasks run: with several at once every line has its task's name in front."""
 
-    def __init__(self, *, as_json: bool, together: bool, total: int, suggest: bool = True) -> None:
+    def __init__(
+        self, *, as_json: bool, together: bool, total: int, suggest: bool = True, verbose: bool = False
+    ) -> None:
         self._as_json = as_json
         self._together = together
         self._total = total
         self._suggest = suggest
+        self._verbose = verbose
         self._lock = threading.Lock()
         self._outputs = {stream: CommandOutput(stream, lambda: None) for stream in (1, 2)}
         self._partial: dict[tuple[str, int], bytes] = {}
@@ -258,7 +267,7 @@ class _Show:
             if task.id in self._running:
                 self._running.remove(task.id)
             if not self._as_json:
-                self._say(_told(ended, suggest=self._suggest))
+                self._say(_told(ended, suggest=self._suggest, verbose=self._verbose))
             self._draw()
 
     def _say(self, text: str) -> None:
@@ -285,7 +294,7 @@ class _Show:
             self._status.draw(f"[{self._done}/{self._total}] {', '.join(self._running)}")
 
 
-def _told(ended: EndedTask, *, suggest: bool) -> str:
+def _told(ended: EndedTask, *, suggest: bool, verbose: bool) -> str:
     task = ended.task
     if ended.refusals:
         return (
@@ -294,7 +303,7 @@ def _told(ended: EndedTask, *, suggest: bool) -> str:
         )
     if ended.result is None:
         return printable(f"{task.id} was not run: {ended.skipped}") + "\n" if ended.skipped else ""
-    text = report_text(ended.result, task, suggest=suggest)
+    text = report_text(ended.result, task, suggest=suggest, verbose=verbose)
     if ended.passed:
         text += unmade_outputs_text(task)
     else:

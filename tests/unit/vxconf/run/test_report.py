@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from sandbox.contract.results import ViolationKind
     from tests.conftest import Tree
     from vxconf.workspace.project import Task
 
@@ -47,19 +48,25 @@ def test_violations_hints_and_the_lines_to_add_are_told_in_that_order(workspace_
     result = _result(exit_code=1, violations=(_VIOLATION,), hints=(Hint(line="look there"),), fix=fix)
     assert report_text(result, _task(workspace_factory)).splitlines() == [
         "p#t: 1 violation, so the task fails",
-        "  openat a\\x1b [grant]",
+        "  add to p/vx.toml:5, in [tasks.t.exec.sandbox.allow]",
+        '    read = ["a", "it\\"s"]',
+        '    write = ["dist/"]  # "dist/" opens everything below',
+        "  add to p/vx.toml:4, in [tasks.t.exec.sandbox.ignore]",
+        '    write = ["*.tmp"]',
+        "  add to p/vx.toml:1, in [tasks.t.cache.inputs]",
+        '    files = ["a"]',
+        "  may not read /ws/a",
         "hint: look there",
-        'p/vx.toml:5: add "a", "it\\"s" to tasks.t.exec.sandbox.allow.read',
-        'p/vx.toml:4: add "dist/" to tasks.t.exec.sandbox.allow.write, where "dist/" opens everything below',
-        'p/vx.toml:4: add "*.tmp" to tasks.t.exec.sandbox.ignore.write',
-        'p/vx.toml:1: add "a" to tasks.t.cache.inputs.files',
         "never suggested: /home/mel/.npmrc holds credentials: pass a variable",
+        "to write these lines: vxconf run p#t --fix",
     ]
 
 
 def test_a_command_that_failed_by_itself_is_not_said_to_fail_for_a_violation(workspace_factory: Factory) -> None:
     result = _result(exit_code=5, command_exit_code=5, violations=(_VIOLATION, _VIOLATION))
-    assert report_text(result, _task(workspace_factory)).startswith("p#t: 2 violations\n")
+    assert report_text(result, _task(workspace_factory)).startswith(
+        "p#t: 2 violations, and the command failed: exit 5\n"
+    )
 
 
 def test_a_run_that_did_not_start_says_why_and_what_to_do(workspace_factory: Factory) -> None:
@@ -103,3 +110,32 @@ def test_the_json_carries_every_field_of_a_result() -> None:
     refusal = data["refusals"][0]
     assert (refusal["code"], refusal["message"], refusal["hint"]) == ("VX302", "no bwrap", "install it")
     assert (refusal["help"], refusal["file"], refusal["path"]) == ("install it", None, "")
+
+
+def _denied(task: Task, kind: ViolationKind, name: str, why: str = "is covered by no grant") -> Violation:
+    path = f"{task.project.directory}/{name}"
+    line = f"openat {name}: ENOENT, {path} {why}"
+    return Violation(kind=kind, operation="openat", target=name, path=path, errno="ENOENT", line=line)
+
+
+def test_many_names_of_one_directory_are_one_line_and_verbose_has_each(workspace_factory: Factory) -> None:
+    task = _task(workspace_factory)
+    numbered = [_denied(task, "write", f"gen/f{number}.txt", "is covered by no write grant") for number in range(1, 13)]
+    few = [_denied(task, "read", f"conf/{name}") for name in "abcdef"]
+    walled = _denied(task, "read", "sub/.git/HEAD", "is walled off (the repository's data)")
+    result = _result(exit_code=1, violations=(*reversed(numbered), *few, walled))
+    first, *lines = report_text(result, task).splitlines()
+    assert first == "p#t: 19 violations, so the task fails"
+    assert lines == [
+        *(f"  may not read conf/{name}" for name in "abcdef"),
+        "  may not read sub/.git/HEAD: is walled off (the repository's data)",
+        "  may not write gen/f1.txt … gen/f12.txt, 12 files",
+    ]
+    verbose = report_text(result, task, verbose=True).splitlines()[1:]
+    assert verbose == [f"  {violation.line} [grant]" for violation in result.violations]
+
+
+def test_a_place_above_the_project_is_told_from_there(workspace_factory: Factory) -> None:
+    task = _task(workspace_factory)
+    result = _result(exit_code=1, violations=(_denied(task, "write", "../q/x"),))
+    assert "  may not write ../q/x" in report_text(result, task)
