@@ -11,6 +11,7 @@ from sandbox.contract.intents import Intent
 from sandbox.contract.results import Access, Fix, FixInputs, FixPaths, WithheldGrant
 from sandbox.judge import path_as_entry
 from sandbox.judge.remedies.never_granted import NeverGranted, never_granted
+from sandbox.judge.remedies.numbered_names import numbered
 from sandbox.judge.remedies.one_time_names import makes_anew, no_pattern
 from sandbox.judge.remedies.remedy_class import classify, installation, makes_itself, nameable, outside_write
 
@@ -53,16 +54,21 @@ def fix(
     written = (*directories, *single)
     patterns = [grant for grant in found.patterns if not _covered(globs.literal_base(grant), frozenset(written))]
     reads = _reads(found, boundary, written)
+    read, alone = numbered(reads, boundary), numbered(single, boundary)
     fixed = Fix(
         allow=FixPaths(
             read=_spelled(
-                (path_as_entry.entry(path, boundary, directory=boundary.directory(path)) for path in reads), boundary
+                (
+                    *(path_as_entry.entry(path, boundary, directory=boundary.directory(path)) for path in read.single),
+                    *(path_as_entry.pattern(grant, boundary) for grant in read.patterns),
+                ),
+                boundary,
             ),
             write=_spelled(
                 (
                     *(path_as_entry.entry(path, boundary, directory=True) for path in directories),
-                    *(path_as_entry.entry(path, boundary) for path in single),
-                    *(path_as_entry.pattern(grant, boundary) for grant in patterns),
+                    *(path_as_entry.entry(path, boundary) for path in alone.single),
+                    *(path_as_entry.pattern(grant, boundary) for grant in (*alone.patterns, *patterns)),
                 ),
                 boundary,
             ),
@@ -242,7 +248,14 @@ def _said(path: str, why: NeverGranted, boundary: Boundary) -> WithheldGrant:
 def _inputs(reads: Iterable[str], boundary: Boundary) -> FixInputs:
     files: list[str] = []
     workspace_files: list[str] = []
-    for path in reads:
+    found = numbered(reads, boundary)
+    for grant in found.patterns:
+        base = globs.literal_base(grant)
+        inside = paths.at_or_under(base, boundary.project) and not _covered(base, frozenset(boundary.nested))
+        place = boundary.project if inside else boundary.workspace
+        if paths.at_or_under(base, place):
+            (files if inside else workspace_files).append(paths.relative(grant, globs.escape(place)))
+    for path in found.single:
         nested = any(paths.at_or_under(path, other) for other in boundary.nested)
         inside = paths.at_or_under(path, boundary.project) and not nested
         if inside:

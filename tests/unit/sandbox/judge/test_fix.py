@@ -203,6 +203,27 @@ def test_a_name_of_one_run_is_granted_by_a_pattern_that_opens_nothing_else(
     assert f'"{written}"' in hint.line if written else fix.by_hand[0].reason in hint.line
 
 
+@pytest.mark.parametrize(
+    ("others", "written"),
+    [((), ("f*.txt",)), (("f99.txt", "a.txt"), ("f*.txt",)), (("f.notes.txt",), tuple(f"f{n}.txt" for n in range(12)))],
+)
+def test_many_names_that_differ_in_a_number_are_one_pattern(others: tuple[str, ...], written: tuple[str, ...]) -> None:
+    names = tuple(f"f{number}.txt" for number in range(12))
+    edge = boundary(names=lambda place: (*names, *others) if place == P else ())
+    read = fixed(edge, *(access(Intent.OPEN, f"{P}/{name}") for name in names))
+    assert read is not None
+    assert read.allow.read == written
+    made = fixed(edge, *(access(Intent.WRITE, f"{P}/{name}") for name in names))
+    assert made is not None
+    assert made.allow.write == written
+    keyed = fixed(replace(edge, cached=True), *(access(Intent.OPEN, f"{P}/{name}") for name in names))
+    assert keyed is not None
+    assert keyed.inputs.files == written
+    few = fixed(edge, *(access(Intent.OPEN, f"{P}/{name}") for name in names[:6]))
+    assert few is not None
+    assert few.allow.read == names[:6]
+
+
 def test_an_output_of_another_task_is_never_granted_for_writing() -> None:
     declared = Declared(upstream=(("libs/money#build", anchored("/ws/libs/money", ("dist/**",))),))
     edge = boundary(declared=declared, withheld=("/ws/libs/money/dist",))

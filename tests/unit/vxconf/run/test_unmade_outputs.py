@@ -44,5 +44,5 @@ def test_a_run_that_failed_tells_its_failure_alone(
     text = f'[tasks.t]\nexec.command = "{command}"\ncache.outputs.files = ["dist/**"]\n'
     monkeypatch.chdir(workspace_factory({"p/vx.toml": text}) / "p")
     words = {"task": ["t"], "all": False, "jobs": jobs, "format": "text", "timeout": None, "args": []}
-    run.main(words | dict.fromkeys(("fix", "fix_network", "C")) | {"observer": "auto"})  # type: ignore[arg-type]
+    run.main(words | dict.fromkeys(("fix", "fix_network", "verbose", "C")) | {"observer": "auto"})  # type: ignore[arg-type]
     assert ("took no file" in capfd.readouterr().err) is told
