@@ -269,7 +269,7 @@ def test_the_tasks_of_one_invocation_are_the_run(workspace_factory: Callable[[Tr
 
     alone = run("wide")
     assert alone.returncode == 1, alone
-    assert b"deny network-outbound a.test:80 (not on the allow list)" in alone.stderr
+    assert b"may not reach a.test:80 (not on the allow list)" in alone.stderr
     assert b"vx.toml:" in alone.stderr
     both = run("wide", "narrow")
     assert both.returncode == 0, both
