@@ -78,8 +78,9 @@ class TestSample:
         done = sample.vxconf("run", "apps/shop#peek")
         assert done.returncode == 1
         assert done.stdout == "Prices of today\n"
-        assert str(sample.root / "apps/shop/notes.md") in done.stderr
-        assert '"notes.md"' in done.stderr
+        assert "may not read notes.md" in done.stderr
+        assert "add to apps/shop/vx.toml:" in done.stderr
+        assert 'read = ["notes.md"]' in done.stderr
 
     @pytest.mark.parametrize("secret", [".git/config", "apps/shop/stickers/design.txt", "libs/money/vx.toml"])
     def test_walls_stand_whatever_a_task_tries(self, sample: Installed, secret: str) -> None:
