@@ -38,6 +38,8 @@ def made(path: str) -> bytes:
 def changes(place: str) -> None:
     here = -100
     call("chmod", "chmod", made(f"{place}/chmod"), BITS)
+    # the kernel passes over bits that no mode has (S_IALLUGO), and the upper half of the register
+    call("beyond", "chmod", made(f"{place}/beyond"), BITS | 0o10000 | 1 << 40)
     call("fchmodat", "fchmodat", here, made(f"{place}/fchmodat"), BITS)
     call("fchmodat2", "fchmodat2", here, made(f"{place}/fchmodat2"), BITS, 0)
     directory = os.open(place, os.O_PATH)
